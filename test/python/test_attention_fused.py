@@ -92,6 +92,23 @@ def test_gradients_of_one_operand(asked, ways):
     agree(gradients(found, operands[asked]), wanted, rtol=1e-5, atol=1e-5)
 
 
+def test_autograd_is_asked_where_it_records(ways, monkeypatch):
+    """A call of which nothing takes part in autograd goes past it, to the same kernel."""
+    asked, apply = [], fused.Fused.apply
+    monkeypatch.setattr(fused.Fused, "apply", lambda *given: asked.append(1) or apply(*given))
+    operands, kept = tensors(dtype=torch.float32), drawn(S, T)
+    pattern = lacis.Pattern.from_mask(kept, BLOCKS)
+    plain = lacis.attention(*operands, pattern)
+    operands[2].requires_grad_()
+    with torch.no_grad():
+        silent = lacis.attention(*operands, pattern)
+    assert not asked and not plain.requires_grad and not silent.requires_grad
+    recorded = lacis.attention(*operands, pattern)
+    assert asked == [1] and recorded.requires_grad and ways == [True] * 3
+    agree((plain, plain), dense(*operands, kept)[:1] * 2, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(torch.stack([silent, recorded]), torch.stack([plain, plain]), rtol=0, atol=0)
+
+
 def test_nothing_is_stored(ways):
     operands = [x.requires_grad_() for x in tensors(dtype=torch.float32)]
     pattern = lacis.Pattern.from_mask(torch.zeros(S, T, dtype=torch.bool), BLOCKS)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import lacis
+from lacis.runtime.chain import ChainKernel
 
 
 @lacis.kernel
@@ -108,6 +109,29 @@ def test_compiled_kernel_is_open():
         kernel(q.clone().requires_grad_(), k, v, pattern)
     with pytest.raises(NotImplementedError, match="called with its operands"):
         kernel.run([q], pattern, [1])
+
+
+def test_operands_of_one_kind_are_fitted_once(monkeypatch):
+    """Other numbers, another pattern and one whose arrays were written: the same kernel. Other sizes are looked at."""
+    own, fits, fitted = lacis.kernel(attend._function), [], ChainKernel.fitted
+    monkeypatch.setattr(ChainKernel, "fitted", lambda *given: fits.append(1) or fitted(*given))
+    first = mask_of()
+    pattern = lacis.Pattern.from_mask(first, lacis.Csr)
+    for mask in (first, first.flip(1)):
+        for name, array in lacis.Pattern.from_mask(mask, lacis.Csr).storage.items():
+            pattern.storage[name].copy_(array)
+        for each in (pattern, lacis.Pattern.from_mask(mask, lacis.Csr)):
+            q, k, v = operands()
+            torch.testing.assert_close(own(q, k, v, each), reference(q, k, v, mask), rtol=0, atol=1e-12)
+    assert len(fits) == 1
+    q, k, v = operands(rows=39, columns=43)
+    mask = mask_of(39, 43)
+    torch.testing.assert_close(own(q, k, v, lacis.Pattern.from_mask(mask, lacis.Csr)), reference(q, k, v, mask))
+    assert len(fits) == 2
+    with pytest.raises(lacis.DataError, match="no gradient yet"):
+        own(q.requires_grad_(), k, v, lacis.Pattern.from_mask(mask, lacis.Csr))
+    with pytest.raises(lacis.DataError, match="has size"):
+        own(q, k, v[:, 1:], lacis.Pattern.from_mask(mask, lacis.Csr))
 
 
 def _two(q, k, v, pattern):

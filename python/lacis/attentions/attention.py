@@ -10,6 +10,7 @@ import torch
 
 from ..errors import DataError, ScheduleError
 from ..packing import PackedTensor
+from ..runtime.autocast import outside
 from ..runtime.einsum import einsum
 from ..schedule.steps import Step
 from .compiled import in_graph, takes
@@ -114,7 +115,7 @@ def attention(
         options = {"scale": scale, "causal": causal, "window": window, "dropout": dropout}
         output, lse = in_graph(q, k, v, pattern, tensors, {**options, "empty": empty, "target": target})
         return (output, lse) if return_lse else output
-    with torch.autocast(q.device.type, enabled=False):
+    with outside(q.device.type):
         chosen = choose(pattern, q, k)
         masks = [*_position_masks(q, k, causal, window, cu_seqlens, cu_seqlens_k), *chosen.masks]
         masks = masks if mask is None else [mask, *masks]

@@ -10,8 +10,10 @@ import torch
 
 from ..capture.chain import Expression, Trace
 from ..capture.traced import coordinates
+from ..formats import Sum
 from ..nn.recorded import is_transformed
 from ..nn.watched import show
+from ..runtime.autocast import outside
 from .dropout import Dropout, TracedDropout
 from .kernels_of import AttentionKernels
 from .fused_kernels import Kernels
@@ -53,7 +55,7 @@ def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype
         if kernels is None:
             return None
         operands = [*operands[:3], parts.pattern(), *operands[3:]]
-        made = kernels.attention.compiled(*operands, steps=steps.get("forward", ()))(*operands)
+        _, made = kernels.attention.run(operands, steps.get("forward", ()))
         output, lse = parts.merged_parts(*made, dtype)
         return output[..., :width], lse
     traced = one_kernel(layout, q, k, v, changes, statements.wide)
@@ -70,8 +72,10 @@ def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype
     operands = [*(each if on_gpu else each.to(statements.wide) for each in operands), *with_rooms(traced, room)]
     operands = [*(map(at_chunks, operands) if on_gpu else operands), *([dropout.seed] if dropout else ())]
     call = _Call(kernels, statements, layout, traced, scale, steps, has_gradients)
-    output, lse = Fused.apply(call, *operands)
-    return output.reshape(*q.shape[:3], v.shape[-1])[..., :width], lse.reshape(q.shape[:3])
+    records = torch.is_grad_enabled() and any(x.requires_grad for x in operands)
+    output, lse = Fused.apply(call, *operands) if records else call.forward(operands)
+    output = output.reshape(*q.shape[:3], v.shape[-1])
+    return output if v.shape[-1] == width else output[..., :width], lse.reshape(q.shape[:3])
 
 
 def one_kernel(layout: Layout, q, k, v, changes: Scores, wide: torch.dtype) -> TracedScores | None:
@@ -80,7 +84,7 @@ def one_kernel(layout: Layout, q, k, v, changes: Scores, wide: torch.dtype) -> T
     None where no kernel walks the pattern, or says what changes scores; on a GPU for what tensor cores do not take.
     """
     on_gpu = q.device.type != "cpu"
-    if (on_gpu and not takes_tiles(layout.base, q, k, v)) or layout.pattern() is None:
+    if (on_gpu and not takes_tiles(layout.base, q, k, v)) or isinstance(layout.base.format, Sum):
         return None
     return trace_scores(changes, layout, wide, q.dtype if on_gpu else None)
 
@@ -119,12 +123,20 @@ def _form(body: Expression) -> Expression:
 
 
 class _Call:
-    """What the gradients of a call need besides tensors."""
+    """A call, apart from its tensors: the kernel, and what gradients need."""
 
     def __init__(self, kernels: Kernels, statements, layout, traced: TracedScores, scale, steps, has_gradients: bool):
         self.kernels, self.statements, self.layout = kernels, statements, layout
         self.traced, self.scale, self.steps = traced, scale, steps
         self.has_gradients = has_gradients  # else statements make all of them
+
+    def forward(self, operands) -> tuple[torch.Tensor, torch.Tensor]:
+        """Output and log of the sums, by one kernel."""
+        given = *operands[:3], self.layout.pattern(), *operands[3:]
+        kernel, made = self.kernels.attention.run(given, self.steps.get("forward", ()))
+        shown = kernel, self.kernels, self.layout, operands, self.steps
+        show(lambda: AttentionKernels(*shown) if self.has_gradients else {"forward": kernel})
+        return made
 
     def by_statements(self, q, k, v, operands) -> tuple[torch.Tensor, torch.Tensor]:
         """Output and log of the sums, differentiable as often as one likes."""
@@ -174,11 +186,7 @@ class Fused(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, call, q, k, v, *operands):
-        given = q, k, v, call.layout.pattern(), *operands
-        kernel = call.kernels.attention.compiled(*given, steps=call.steps.get("forward", ()))
-        output, lse = kernel(*given)
-        made = kernel, call.kernels, call.layout, (q, k, v, *operands), call.steps
-        show(lambda: AttentionKernels(*made) if call.has_gradients else {"forward": kernel})
+        output, lse = call.forward((q, k, v, *operands))
         ctx.call = call
         ctx.set_materialize_grads(False)  # the log of the sums has a gradient in few calls
         ctx.save_for_backward(q, k, v, output, lse, *operands)
@@ -188,7 +196,7 @@ class Fused(torch.autograd.Function):
     def backward(ctx, arrived, of_lse):
         q, k, v, output, lse, *operands = ctx.saved_tensors
         arrived = torch.zeros_like(output) if arrived is None else at_chunks(arrived)
-        with torch.autocast(q.device.type, enabled=False):
+        with outside(q.device.type):
             if torch.is_grad_enabled():
                 found = ctx.call.by_statements(q, k, v, operands)
                 arrived = arrived.to(found[0].dtype), torch.zeros_like(lse) if of_lse is None else of_lse

@@ -173,7 +173,7 @@ class Kernels:
 
     def _run(self, what: str, asked: tuple, given, pattern, operands, steps) -> list:
         own = (*self.given(what, (*given, pattern)), *operands)
-        made = self.gradient(what, asked).compiled(*own, steps=self.steps_of(what, steps))(*own)
+        _, made = self.gradient(what, asked).run(own, self.steps_of(what, steps))
         return list(made) if isinstance(made, tuple) else [made]
 
     def _rows(self, asked, *given):

@@ -40,6 +40,11 @@ class Layout:
         return (*self.lead, self.rows, self.columns)
 
     @property
+    def kind(self) -> tuple:
+        """All that `places` follows from, and the sizes of coordinates."""
+        return type(self), self.letters, self.shape, self.heads, self.group, self.rows
+
+    @property
     def merged(self) -> bool:
         """Is there one axis for batch and heads?"""
         return self.letters == "h"
@@ -79,7 +84,8 @@ class Layout:
         """A tensor with axes of (b, h, i, j) by their numbers, and their letters in the order of the layout's."""
         lengths = self.batch, self.heads, self.rows, self.columns
         for dim, axis in enumerate(axes):
-            tensor = tensor.narrow(dim, 0, lengths[axis])
+            if tensor.shape[dim] != lengths[axis]:
+                tensor = tensor.narrow(dim, 0, lengths[axis])
         order = sorted(range(len(axes)), key=lambda dim: axes[dim])
         tensor, axes = tensor.permute(order), sorted(axes)
         if self.merged and axes and axes[0] < 2:

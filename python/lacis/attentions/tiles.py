@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import torch
@@ -38,9 +39,12 @@ def takes_gradients(q: torch.Tensor, v: torch.Tensor) -> bool:
 
 def takes_type(q: torch.Tensor) -> bool:
     """The same of their device and dtype alone."""
-    if q.device.type != "cuda" or torch.cuda.get_device_capability(q.device) != (9, 0):
-        return False
-    return q.dtype in (torch.bfloat16, torch.float16)
+    return q.device.type == "cuda" and q.dtype in (torch.bfloat16, torch.float16) and _is_hopper(q.device)
+
+
+@functools.lru_cache(maxsize=64)  # devices of a host; torch takes some µs to tell, and a call asks three times
+def _is_hopper(device: torch.device) -> bool:
+    return torch.cuda.get_device_capability(device) == (9, 0)
 
 
 def padded(tensor: torch.Tensor) -> torch.Tensor:

@@ -15,10 +15,14 @@ from ..capture.traced import Traced, combine, coordinates, table
 from ..errors import DataError
 from .layouts import Layout
 from .places import CONDITIONS, bounds, whole
+from .said import said
 from .scores import Scores
 
 # Coordinates are float32 numbers in a chain: whole ones are exact up to here.
 _EXACT = 2**24
+# What was traced of functions that read no tensor, by what they say and where: as many as a chain has kernels at hand.
+_TRACED: dict[tuple, Expression] = {}
+_MOST = 256
 
 
 @dataclasses.dataclass
@@ -61,6 +65,27 @@ def trace_scores(
 
     Tensors are of the dtype `wide`; those of `half` that have both coordinates stay as they are.
     """
+    key = _key(changes, layout)
+    if key in _TRACED:
+        return TracedScores(_TRACED[key], [], ())
+    made = _traced_scores(changes, layout, wide, half)
+    if key is not None and made is not None and not made.operands:
+        if len(_TRACED) == _MOST:
+            _TRACED.clear()
+        _TRACED[key] = made.body
+    return made
+
+
+def _key(changes: Scores, layout: Layout) -> tuple | None:
+    """What a trace follows from; None of functions that read tensors, whose numbers change, or that are not known."""
+    if changes.bias is not None or changes.key_padding is not None:
+        return None
+    functions = [changes.score, *changes.masks] if changes.score is not None else changes.masks
+    keys = tuple(map(said, functions))
+    return None if None in keys else (layout.kind, changes.score is None, keys)
+
+
+def _traced_scores(changes: Scores, layout: Layout, wide: torch.dtype, half: torch.dtype | None):
     letters = (*layout.letters, "i", "j")
     trace = Trace()
     where = layout.places(coordinates(trace, letters))

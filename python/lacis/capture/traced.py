@@ -11,7 +11,7 @@ from .expression import parse_statement
 
 _CAN = "a chain takes einsum, softmax, arithmetic, comparisons, torch.where and functions of one number like torch.exp"
 # Functions of torch, and methods of tensors, by the operation that emit/chain.py writes.
-_FUNCTIONS = {
+FUNCTIONS = {
     "where": "where", "exp": "exp", "exp2": "exp2", "log": "log", "tanh": "tanh", "sqrt": "sqrt", "erf": "erf",
     "abs": "abs", "neg": "neg", "maximum": "maximum", "minimum": "minimum", "logical_and": "and", "logical_or": "or",
     "logical_not": "not", "add": "add", "sub": "sub", "mul": "mul", "div": "div",
@@ -68,9 +68,9 @@ class Traced:
         name = getattr(function, "__name__", str(function))
         if name == "clamp":
             return arguments[0].clamp(*arguments[1:], **(keywords or {}))
-        if keywords or name not in _FUNCTIONS:
+        if keywords or name not in FUNCTIONS:
             raise DataError(f"kernel: 'torch.{name}' cannot be traced; {_CAN}")
-        return combine(_FUNCTIONS[name], *arguments)
+        return combine(FUNCTIONS[name], *arguments)
 
     def clamp(self, min: float | None = None, max: float | None = None) -> Traced:
         """At least `min` and at most `max`."""
@@ -81,9 +81,9 @@ class Traced:
         raise DataError("kernel: a branch looks at values, which are not there while the function is traced")
 
     def __getattr__(self, name: str):
-        if name not in _FUNCTIONS or name == "where":
+        if name not in FUNCTIONS or name == "where":
             raise DataError(f"kernel: a traced tensor has no '{name}'; {_CAN}")
-        return lambda *others: combine(_FUNCTIONS[name], self, *others)
+        return lambda *others: combine(FUNCTIONS[name], self, *others)
 
 
 class Argument(Traced):

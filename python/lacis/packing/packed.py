@@ -120,7 +120,7 @@ class PackedTensor:
         """One array that kernels take: of what a step makes, or the tensor's own where the step is empty."""
         if step and name == "values":
             return self._copied(part, step)
-        return self.derived(step, part)[name] if step else self.tensors[part_name(part, name)]
+        return self._values[part] if not step and name == "values" else self.pattern.array(part, step, name)
 
     def kept_copy(self, part: str, step: Derivation) -> torch.Tensor | None:
         """The values in the execution layout of a step, where a copy is kept that is not older than they are."""

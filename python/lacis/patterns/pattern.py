@@ -217,7 +217,7 @@ class Pattern(Named):
 
     def array(self, part: str, step: Derivation | str, name: str) -> torch.Tensor:
         """One array that kernels take: of what a step makes, or the pattern's own where the step is empty."""
-        return self.derived(step, part)[name] if step else self.tensors[part_name(part, name)]
+        return self.derived(step, part)[name] if step else self.part(part).array(name)
 
     def part(self, name: str = "") -> Structure:
         if name not in self.parts:

@@ -84,6 +84,11 @@ class Structure:
         with outside_transforms((), "'valid'"):
             return {**self.buffers, "valid": torch.zeros(0, dtype=torch.bool, device=self.device)}
 
+    def array(self, name: str) -> torch.Tensor:
+        """One of what kernels read; `valid` is made where one reads it."""
+        found = self.buffers.get(name)
+        return self.kernel_arrays[name] if found is None else found
+
     def of_level(self, number: int) -> Buffers:
         """A level's own arrays, by their short names."""
         level = self.format.levels[number]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import torch
 
@@ -25,6 +26,7 @@ from ..patterns import Pattern
 from ..schedule.steps.tensorize import refuse_tiles
 from .autocast import in_region
 from .batch_letters import under_batch_letters
+from .fitted import fitted
 from .forward_only import forward_only
 from .reference import finish, total
 
@@ -75,19 +77,29 @@ class Call:
         self.fused = bool(self.output) and not self.scattered
         self._plain = (expression, operands, location, (), semiring)
         self.pieces: dict[str, tuple[KernelSpec, list]] = {}
+        statement = expression if self.fused else f"{expression.partition('->')[0]}->{''.join(kept)}"
+        said = (statement, location, self.fused, semiring, kind, out_dtype, deterministic, strict)
         for name, mine in self._parts().items():
-            if self.fused:
-                given = (location, steps, semiring, epilogue, kind, out_dtype)
-                spec, self.sizes = capture_einsum(expression, mine, *given)
-            else:
-                left = expression.partition("->")[0]
-                statement = f"{left}->{''.join(kept)}"
-                spec, self.sizes = capture_einsum(statement, mine, location, steps, semiring, kind=kind)
-                spec = dataclasses.replace(spec, output=dataclasses.replace(spec.output, dtype=wide(spec.dtype)))
-            self.pieces[name] = (dataclasses.replace(spec, deterministic=deterministic, plain=strict), mine)
+            capture = functools.partial(self._captured, mine, steps, epilogue, *said)
+            known = epilogue is None and not steps
+            spec, self.sizes = fitted(said, mine, self.packed, capture) if known else capture()
+            self.pieces[name] = spec, mine
         self.out_dtype = output_dtype(self.dtype, out_dtype)
         if epilogue is not None and not self.fused:
             check_epilogue(epilogue, self.output, own, self.sizes, semiring, self.dtype, self.device)
+
+    @staticmethod
+    def _captured(
+        operands, steps, epilogue, statement, location, fused: bool, semiring, kind, out_dtype, deterministic, strict
+    ) -> tuple[KernelSpec, dict[str, int]]:
+        """The specification of a piece, and the size of each letter."""
+        if fused:
+            given = (location, steps, semiring, epilogue, kind, out_dtype)
+            spec, sizes = capture_einsum(statement, operands, *given)
+        else:
+            spec, sizes = capture_einsum(statement, operands, location, steps, semiring, kind=kind)
+            spec = dataclasses.replace(spec, output=dataclasses.replace(spec.output, dtype=wide(spec.dtype)))
+        return dataclasses.replace(spec, deterministic=deterministic, plain=strict), sizes
 
     @property
     def sampled(self) -> bool:

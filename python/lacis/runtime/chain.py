@@ -68,19 +68,29 @@ class ChainFunction:
         functools.update_wrapper(self, function)
         self._function, self._rounded, self._seed = function, rounded, seed
         self._names = tuple(names or inspect.signature(function).parameters)
-        self._kernels: dict[tuple, ChainKernel] = {}
+        self._kernels: dict[tuple, tuple[ChainKernel, Fit]] = {}
 
     def __call__(self, *operands):
-        return self.compiled(*operands)(*operands)
+        return self.run(operands)[1]
+
+    def run(self, operands, steps=()) -> tuple[ChainKernel, torch.Tensor | PackedTensor | tuple]:
+        """The kernel for operands like these, and what it makes of them."""
+        kernel, fit = self._fitted(operands, steps)
+        return kernel, kernel.launched(operands, fit)
 
     def compiled(self, *operands, steps=()) -> ChainKernel:
         """The kernel for operands like these, which is made once."""
-        known = steps, *(_kind(operand) for operand in operands)
+        return self._fitted(operands, steps)[0]
+
+    def _fitted(self, operands, steps) -> tuple[ChainKernel, Fit]:
+        """The kernel, and how operands of these kinds fit it: both are found once for all calls with such operands."""
+        known = steps, *map(_kind, operands)
         found = self._kernels.get(known)
         if found is None:
             if len(self._kernels) == _SHAPES:
                 self._kernels.clear()
-            found = self._kernels[known] = self.compile(*operands, steps=steps)
+            kernel = self.compile(*operands, steps=steps)
+            found = self._kernels[known] = kernel, kernel.fitted(operands)
         return found
 
     def compile(self, *operands, steps=(), target: str = "auto") -> ChainKernel:
@@ -138,11 +148,11 @@ class ChainFunction:
 
 
 def _kind(operand) -> tuple:
-    """What a kernel is compiled for of an operand."""
-    if isinstance(operand, Pattern):
-        return operand.format.text, tuple(operand.shape), operand.device, _is_full(operand), operand.uneven
+    """What a kernel is compiled for of an operand, and all that says whether it fits."""
     if isinstance(operand, torch.Tensor):
-        return operand.dtype, tuple(operand.shape), operand.device
+        return operand.dtype, operand.shape, operand.device
+    if isinstance(operand, Pattern):
+        return operand.format.text, operand.shape, operand.device, _is_full(operand), operand.uneven
     return (type(operand),)
 
 
@@ -165,6 +175,18 @@ def _check(names, operands, patterns, seed: str) -> None:
         raise DataError(f"kernel: argument '{names[patterns[0]]}' is a sum of formats, for which a chain has no code")
 
 
+@dataclasses.dataclass(frozen=True)
+class Fit:
+    """How operands fit a kernel: sizes of the batch, shapes of the pattern below it and of the first result, were it
+    dense, shapes and dtypes of the others. It follows from what `_kind` says of the operands.
+    """
+
+    batch: tuple[int, ...]
+    pattern: tuple[int, ...]
+    shape: tuple[int, ...]
+    others: tuple[tuple[tuple[int, ...], torch.dtype], ...]
+
+
 class ChainKernel(Kernel):
     """A compiled chain: `kernel(*operands)` runs it on operands of the same formats, dtypes and head sizes."""
 
@@ -178,31 +200,45 @@ class ChainKernel(Kernel):
         return emit_chain(self.spec)
 
     def __call__(self, *operands):
+        return self.launched(operands, self.fitted(operands))
+
+    def fitted(self, operands) -> Fit:
+        """What a launch needs that follows from the kinds of the operands; raises an error where they do not fit."""
         spec = self.spec
         if len(operands) != len(spec.operands) or not isinstance(operands[spec.packed], Pattern):
             raise DataError(f"kernel: '{spec.name}' takes {', '.join(o.name for o in spec.operands)}")
         require_devices(self.target, operands)
-        dense = [operand for n, operand in enumerate(operands) if n != spec.packed]
-        if torch.is_grad_enabled() and any(operand.requires_grad for operand in dense):
-            raise DataError("kernel: a chain has no gradient yet; call it under torch.no_grad(), or line by line")
         sizes = self._sizes(operands)
-        pattern = operands[spec.packed]
-        if self._batch:
-            pattern = pattern.batched([sizes[x] for x in self._batch], "".join(self._batch))
+        batch = tuple(sizes[x] for x in self._batch)
+        pattern = self._batched(operands, batch)
         if pattern.format.text != spec.operands[spec.packed].format:
             raise ScheduleError(f"kernel: the pattern is {pattern.format}; compile the chain for it")
         if spec.full and not _is_full(pattern):
             raise ScheduleError(
                 "kernel: stored blocks of the pattern have places without an entry; compile the chain for it"
             )
-        shape = pattern.part().values_shape if spec.sampled else [sizes[x] for x in spec.output.letters]
-        others = [([sizes[letter] for letter in o.letters], spec.dtype_of(o)) for o in spec.outputs[1:]]
+        first, *others = (tuple(sizes[x] for x in output.letters) for output in spec.outputs)
+        dtypes = map(spec.dtype_of, spec.outputs[1:])
+        return Fit(batch, tuple(pattern.shape), first, tuple(zip(others, dtypes)))
+
+    def launched(self, operands, fit: Fit):
+        """The results of operands of the kinds that were found to fit."""
+        spec = self.spec
+        if torch.is_grad_enabled() and any(x.requires_grad for x in operands if isinstance(x, torch.Tensor)):
+            raise DataError("kernel: a chain has no gradient yet; call it under torch.no_grad(), or line by line")
+        pattern = self._batched(operands, fit.batch)
+        dense = [operand for n, operand in enumerate(operands) if n != spec.packed]
+        shape = pattern.part().values_shape if spec.sampled else fit.shape
         with torch.no_grad():
             first, *rest = library.chain(
-                dense, self.arrays(pattern), list(shape), self.key, list(pattern.shape), others
+                dense, self.arrays(pattern), list(shape), self.key, list(fit.pattern), fit.others
             )
         first = PackedTensor(pattern, {"": first}) if spec.sampled else first
         return (first, *rest) if rest else first
+
+    def _batched(self, operands, sizes) -> Pattern:
+        pattern = operands[self.spec.packed]
+        return pattern.batched(sizes, "".join(self._batch)) if sizes else pattern
 
     def _sizes(self, operands) -> dict[str, int]:
         """The size of each letter; raises `DataError` where operands do not fit."""

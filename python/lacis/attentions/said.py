@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a function of coordinates says, as a key: functions with equal keys are traced to the same expression."""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import functools
+import inspect
+import math
+import types
+from collections.abc import Callable, Hashable
+
+import torch
+
+from ..capture.traced import FUNCTIONS
+
+_PLAIN = (int, float, bool, str, type(None))
+# Names of what answers by its arguments alone: functions and constants of torch, math and Python itself.
+_PURE = {*FUNCTIONS, "clamp", *(name for name in dir(math) if name[0] != "_"), "bool", "float", "int", "round"}
+_BUILTINS = vars(builtins)
+_STORES = {"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR", "STORE_SUBSCR", "DELETE_SUBSCR", "IMPORT_NAME"}
+_DEEPEST = 3  # functions that functions call, one below the other; one that calls itself has no end
+
+
+def said(function: Callable, depth: int = 0) -> Hashable | None:
+    """Its code and the plain values that it reads; None where it reads or writes more, so that it must be run to know.
+
+    >>> less = lambda n: lambda b, h, i, j: i - j < n
+    >>> said(less(2)) == said(less(2)), said(less(2)) == said(less(3)), said(less(torch.ones(1)))
+    (True, False, None)
+    """
+    owner = getattr(function, "__self__", None)
+    function = getattr(function, "__func__", function)
+    if type(function) is not types.FunctionType or function.__kwdefaults__ or depth > _DEEPEST:
+        return None
+    code = function.__code__
+    names = _names(code)
+    if names is None:
+        return None
+    try:
+        read = [cell.cell_contents for cell in function.__closure__ or ()]
+    except ValueError:  # a name that has no value yet
+        return None
+    read += function.__defaults__ or ()
+    read += [] if owner is None else [owner]
+    known = [name for name in names if name in function.__globals__]
+    read += [function.__globals__[name] for name in known]
+    others = [name for name in names if name not in known and name not in _PURE]
+    # Attributes of plain values, of coordinates, and of objects that are looked at whole; modules and functions change.
+    answers = any(value is torch or value is math or callable(value) for value in read)
+    if others and (answers or any(name in _BUILTINS for name in others)):
+        return None
+    if any(hasattr(type(value), name) for value in read if _is_own(type(value)) for name in names):
+        return None  # a class may change, too
+    parts = tuple([_said(value, depth) for value in read])
+    return None if None in parts else (code, *known, *parts)
+
+
+def _said(value, depth: int) -> Hashable | None:
+    if type(value) in _PLAIN:
+        return type(value), repr(value)  # 1 and True are equal, and so are 0.0 and -0.0
+    if value is torch or value is math:
+        return value.__name__
+    if isinstance(value, (types.FunctionType, types.MethodType)):
+        return said(value, depth + 1)
+    if depth > _DEEPEST or not _is_own(type(value)):
+        return None
+    parts = tuple([(name, _said(own, depth + 1)) for name, own in vars(value).items()])
+    return None if any(part is None for _, part in parts) else (type(value), *parts)
+
+
+@functools.lru_cache(maxsize=256)  # as many classes of patterns are unlikely
+def _is_own(kind: type) -> bool:
+    """Is it a class of Lacis, whose objects say by their attributes all that they are?"""
+    return kind.__module__.startswith(("lacis.attentions.", "lacis.sparsifiers."))
+
+
+@functools.lru_cache(maxsize=1024)  # functions of a program; as many expressions are known to be exact
+def _names(code: types.CodeType) -> tuple[str, ...] | None:
+    """Names that it reads, in the order of their first use; None of code that writes what outlives it."""
+    if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        return None
+    outside = set(code.co_freevars)
+    for each in dis.get_instructions(code):
+        if each.opname in _STORES or (each.opname in ("STORE_DEREF", "DELETE_DEREF") and each.argval in outside):
+            return None
+    inner = [_names(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    if None in inner:
+        return None
+    return tuple(dict.fromkeys([*code.co_names, *(name for names in inner for name in names)]))
