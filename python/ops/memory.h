@@ -40,11 +40,20 @@ inline const std::array<DtypePair, 9> &dtypes() {
   return table;
 }
 
-inline int32_t toLacis(int32_t torchDtype) {
-  for (const DtypePair &pair : dtypes())
-    if (pair.torch == torchDtype)
-      return pair.lacis;
-  return LACIS_DTYPE_OTHER;
+/// What the core calls a dtype of torch, and the bytes of an element.
+struct KnownDtype {
+  int32_t lacis = LACIS_DTYPE_OTHER;
+  int64_t bytes = 0; // 0: torch must be asked
+};
+
+inline KnownDtype known(int32_t torchDtype) {
+  static const std::array<KnownDtype, 16> table = [] { // torch's number of bfloat16, the largest of these, is 15
+    std::array<KnownDtype, 16> table;
+    for (const DtypePair &pair : dtypes())
+      table.at(pair.torch) = {pair.lacis, int64_t(aoti_torch_dtype_element_size(pair.torch))};
+    return table;
+  }();
+  return uint32_t(torchDtype) < table.size() ? table[torchDtype] : KnownDtype();
 }
 
 inline int32_t toTorch(int32_t lacisDtype) {
@@ -64,6 +73,10 @@ struct Place {
     static const int32_t type = aoti_torch_device_type_cpu();
     return type;
   }
+  static int32_t gpuType() {
+    static const int32_t type = aoti_torch_device_type_cuda();
+    return type;
+  }
 };
 
 inline Place placeOf(AtenTensorHandle tensor) {
@@ -71,14 +84,14 @@ inline Place placeOf(AtenTensorHandle tensor) {
   checkTorch(aoti_torch_get_device_type(tensor, &place.type), "device type");
   if (place.isHost())
     return place;
-  if (place.type != aoti_torch_device_type_cuda())
+  if (place.type != Place::gpuType())
     refuseData("tensors must lie on the CPU or on a CUDA device");
   checkTorch(aoti_torch_get_device_index(tensor, &place.index), "device index");
   return place;
 }
 
 /// Is all of the tensor in its storage? Sharded training frees the storage of tensors that live on.
-inline bool hasMemory(AtenTensorHandle tensor, const lacis_tensor_view &view, int32_t torchDtype) {
+inline bool hasMemory(AtenTensorHandle tensor, const lacis_tensor_view &view, int64_t elementBytes) {
   int64_t last = 0, bytes = 0;
   checkTorch(aoti_torch_get_storage_offset(tensor, &last), "storage offset");
   for (int32_t d = 0; d < view.ndim; ++d) {
@@ -87,7 +100,7 @@ inline bool hasMemory(AtenTensorHandle tensor, const lacis_tensor_view &view, in
     last += (view.sizes[d] - 1) * view.strides[d];
   }
   checkTorch(aoti_torch_get_storage_size(tensor, &bytes), "storage size");
-  return view.data && last < bytes / int64_t(aoti_torch_dtype_element_size(torchDtype));
+  return view.data && (last + 1) * elementBytes <= bytes;
 }
 
 /// A view, whose `data` is null where the tensor has elements but no memory for them.
@@ -103,9 +116,10 @@ inline lacis_tensor_view view(AtenTensorHandle tensor) {
   result.sizes = sizes;
   result.strides = strides;
   result.ndim = int32_t(rank);
-  result.dtype = toLacis(dtype);
+  KnownDtype element = known(dtype);
+  result.dtype = element.lacis;
   result.device = placeOf(tensor).device();
-  if (!hasMemory(tensor, result, dtype))
+  if (!hasMemory(tensor, result, element.bytes ? element.bytes : int64_t(aoti_torch_dtype_element_size(dtype))))
     result.data = nullptr;
   return result;
 }

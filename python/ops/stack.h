@@ -17,9 +17,14 @@
 
 namespace lacis::ops {
 
-inline void checkTorch(AOTITorchError status, const char *what) {
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuseAsTorch(const char *what) {
+  throw std::runtime_error(std::string("lacis: torch refused: ") + what);
+}
+
+/// A launch asks a hundred times: what raises the error is kept out of the way.
+[[gnu::always_inline]] inline void checkTorch(AOTITorchError status, const char *what) {
   if (status != AOTI_TORCH_SUCCESS)
-    throw std::runtime_error(std::string("lacis: torch refused: ") + what);
+    refuseAsTorch(what);
 }
 
 /// A tensor that this process must give back.

@@ -20,6 +20,7 @@ class Watched:
 
     `places` are (part, attribute) of the weight. It looks where the tensors are found in each call, so that new values
     and patterns are seen; where the weight was replaced or a tensor is computed (a parametrization), there is nothing.
+    Arrays that are derived from a pattern's own are others where those are, so that only those are looked at.
     """
 
     def __init__(self, module, operator, places):
@@ -29,12 +30,15 @@ class Watched:
         self._owners = [(module._modules, operator.attribute, weight), *parts]
         self._places = [(module, name) for name in operator.extras(module)]
         self._places += [(weight._part(part), name) for part, name in places]
-        self._looked_at = [(holder, name) for holder, name, _ in self._owners]
+        used = [(owner, "valid" if name == "bitmap" else name) for owner, name in self._places]
         own = [(part, name) for part in weight._parts() for name in (*part.format.buffers, "valid")]
-        looked_at = [(owner, "valid" if name == "bitmap" else name) for owner, name in self._places]
-        self._looked_at += [(_holder(owner, name), name) for owner, name in dict.fromkeys(looked_at + own)]
+        derived = [place for place in used if place not in own and _is_derived(module, *place)]
+        looked_at = [place for place in dict.fromkeys(used + own) if place not in derived]
+        self._looked_at = [(holder, name) for holder, name, _ in self._owners] + _held(looked_at)
+        self._derived = _held(derived)
         self._captures = _captures if weight.device.type == "cuda" else None
-        self._bound: tuple = (), None  # where its tensors were found, with them, and what was made for them
+        self._bound: tuple = (), None  # where what is looked at was found, with it, and what was made
+        self._used: tuple = ()  # the same of arrays that are derived
         self._written: tuple = ()  # the arrays of the pattern, with the changes that were counted
 
     def make(self, tensors):
@@ -60,30 +64,29 @@ class Watched:
         self.release()
         if any(holder[name] is not owner for holder, name, owner in self._owners) or not self._follows():
             return None
-        known = tuple((holder, name, holder[name]) for holder, name in self._looked_at)
         made = self.make([getattr(owner, name) for owner, name in self._places])
-        self._note(known, made)
+        self._note(_found(self._looked_at), _found(self._derived), made)
         return made
 
     def _bind_again(self, made):
         """`_bind`, where others were written into arrays that lie where they lay: what is bound to these stays."""
-        known, _ = self._bound
+        (known, _), used = self._bound, self._used
         self.release()
         if not self._follows():
             return None
-        if any(holder[name] is not tensor for holder, name, tensor in known) or not self.serves(made):
+        if any(holder[name] is not tensor for holder, name, tensor in known + used) or not self.serves(made):
             return self._bind()
-        self._note(known, made)
+        self._note(known, used, made)
         return made
 
     def serves(self, made) -> bool:
         """Is `made` what `make` would make of the same tensors now?"""
         return True
 
-    def _note(self, known, made) -> None:
+    def _note(self, known, used, made) -> None:
         parts = self._owners[0][2]._parts()
         self._written = tuple(each for part in parts for each in part.written() if not each[0].is_inference())
-        self._bound = known, made
+        self._bound, self._used = (known, made), used
 
     def _follows(self) -> bool:
         """`SparseModule.follow`; False where the interpreter exits and has taken the module apart."""
@@ -92,7 +95,7 @@ class Watched:
 
     def release(self) -> None:
         """Let go of the tensors until the next call."""
-        self._bound, self._written = ((), None), ()
+        self._bound, self._used, self._written = ((), None), (), ()
 
 
 class QuickCall(Watched):
@@ -129,6 +132,15 @@ class QuickCall(Watched):
         return self._otherwise()(x)
 
 
-def _holder(module, name):
-    """The dictionary that holds a module's tensor; assignments to the module go there, too."""
-    return module._parameters if name in module._parameters else module._buffers
+def _is_derived(module, owner, name) -> bool:
+    """Does an array that is not the pattern's own follow from those alone?"""
+    return owner is not module and name in owner._buffers and name not in owner._copies
+
+
+def _held(places) -> list[tuple]:
+    """Modules' tensors by the dictionaries that hold them; assignments to a module go there, too."""
+    return [(own._parameters if name in own._parameters else own._buffers, name) for own, name in places]
+
+
+def _found(places) -> tuple:
+    return tuple((holder, name, holder[name]) for holder, name in places)
