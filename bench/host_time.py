@@ -28,7 +28,7 @@ def case(device: str, alone: bool) -> Case:
     dense, x = torch.nn.Linear(16, 16, device=device), torch.randn(4, 16, device=device)
     with torch.inference_mode():
         contenders = {**layer(device, x), "nn.Linear": lambda: dense(x), **triton(device, x)}
-        times = (times_alone if alone else host_times)(contenders, device)
+        times = host_times(contenders, device, alone)
     must = "operator ≤ 8 µs on the H200's host, layer ≤ nn.Linear" if device == "cuda" and not alone else ""
     return Case(f"{device}, alone" if alone else device, times, must, unit="µs")
 
@@ -64,30 +64,21 @@ def triton(device: str, x: torch.Tensor) -> dict:
     return {"Triton": lambda: launch(x, torch.empty_like(x))}
 
 
-def host_times(contenders: dict, device: str) -> dict[str, float]:
-    """Medians in microseconds a call, of turns so short that the queue of a device never fills."""
-    taken = {name: [] for name in contenders}
-    for turn in range(ROUNDS + 3):
-        for name, function in contenders.items():
-            if device == "cuda":
-                torch.cuda.synchronize()
-            start = time.perf_counter()
-            for _ in range(CALLS):
-                function()
-            if turn >= 3:
-                taken[name].append((time.perf_counter() - start) / CALLS * 1e6)
-    return {name: statistics.median(times) for name, times in taken.items()}
+def host_times(contenders: dict, device: str, alone: bool) -> dict[str, float]:
+    """Medians in microseconds a call, of turns so short that the queue of a device never fills.
 
-
-def times_alone(contenders: dict, device: str) -> dict[str, float]:
-    """Medians in microseconds of single calls, each after `OTHERS` numbers were changed."""
-    others, taken = torch.ones(OTHERS), {name: [] for name in contenders}
-    for _ in range(10 * ROUNDS):
+    A turn has `CALLS` calls, or `alone` one, after `OTHERS` numbers were changed.
+    """
+    others, taken = torch.ones(OTHERS if alone else 0), {name: [] for name in contenders}
+    calls, turns = (1, 10 * ROUNDS) if alone else (CALLS, ROUNDS)
+    for turn in range(turns + 3):
         for name, function in contenders.items():
             if device == "cuda":
                 torch.cuda.synchronize()
             others.add_(1)
             start = time.perf_counter()
-            function()
-            taken[name].append((time.perf_counter() - start) * 1e6)
+            for _ in range(calls):
+                function()
+            if turn >= 3:
+                taken[name].append((time.perf_counter() - start) / calls * 1e6)
     return {name: statistics.median(times) for name, times in taken.items()}

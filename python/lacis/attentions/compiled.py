@@ -8,6 +8,7 @@ import torch
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..patterns.tokens import by_token
+from ..runtime.autocast import outside
 from ..sparsifiers import PatternRule
 from .scores import window_sides
 
@@ -57,7 +58,7 @@ def _run(operands, others, token: str, *plain):
         options["window"] = tuple(options["window"])
     tensors = {"bias": bias, "key_padding": key_padding, "sink": sink}
     how = {"seed": seed, "cu_seqlens": starts, "cu_seqlens_k": starts_k, "return_lse": True}
-    with torch.autocast(q.device.type, enabled=False):  # the graph has cast
+    with outside(q.device.type):  # the graph has cast
         return attention(q, k, v, by_token(token), **tensors, **how, **options)
 
 

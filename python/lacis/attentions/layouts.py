@@ -42,7 +42,7 @@ class Layout:
     @property
     def kind(self) -> tuple:
         """All that `places` follows from, and the sizes of coordinates."""
-        return type(self), self.letters, self.shape, self.heads, self.group, self.rows
+        return type(self), self.letters, self.shape, self.heads, self.group
 
     @property
     def merged(self) -> bool:

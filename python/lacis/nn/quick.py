@@ -114,6 +114,7 @@ class QuickCall(Watched):
         self._otherwise = weakref.WeakMethod(module.general)
 
     def __call__(self, x):
+        # The last two are `is_transformed`, without a call of Python.
         if _dispatch_modes() or _transforms() or forward_ad._current_level >= 0:
             return None
         for part, name in self._copies:

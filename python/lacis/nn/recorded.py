@@ -31,7 +31,7 @@ def entries_alone(values: torch.Tensor, valid: torch.Tensor | None) -> torch.Ten
 def may_record(device: torch.device) -> bool:
     """Is this an eager call that no transform of torch looks into, outside of autocast regions?"""
     try:
-        return not (torch._C._are_functorch_transforms_active() or torch.is_autocast_enabled(device.type))
+        return not (is_transformed() or torch.is_autocast_enabled(device.type))
     except (AttributeError, RuntimeError):  # no torch device, or one without autocast: refused by name elsewhere
         return False
 

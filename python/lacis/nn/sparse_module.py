@@ -96,15 +96,16 @@ class SparseModule(TakesDenseStates, torch.nn.Module):
 
     def forward(self, *args, **named):
         args = self._replaced.in_order(args, named) if named else args
-        quick = None if self.runs_dense or len(args) != 1 or is_dynamo_compiling() else self._quick
+        traced = is_dynamo_compiling()
+        quick = None if traced or self.runs_dense or len(args) != 1 else self._quick
         if is_grad_enabled():
-            return self._recorded(args, quick)
+            return self._recorded(args, quick, traced)
         y = None if quick is None else quick(args[0])
         return self.general(*args) if y is None else y
 
-    def _recorded(self, args, quick: QuickCall | None):
+    def _recorded(self, args, quick: QuickCall | None, traced: bool):
         """`forward` where autograd may record it."""
-        if not is_dynamo_compiling() and DistributedDataParallel._active_ddp_module is not None:
+        if not traced and DistributedDataParallel._active_ddp_module is not None:
             require_equal_under_ddp()
         y = None
         if quick is not None:

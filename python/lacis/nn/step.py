@@ -9,7 +9,7 @@ from ..capture.gradient import VALUES
 from ..patterns.capturing import is_captured
 from .bound_step import Bound
 from .quick import Watched, _dispatch_modes
-from .recorded import is_transformed, may_record
+from .recorded import may_record
 
 
 class QuickSteps:
@@ -29,7 +29,7 @@ class QuickSteps:
         self._last: QuickStep | None = None
 
     def __call__(self, x):
-        if _dispatch_modes() or is_transformed() or not may_record(x.device):
+        if _dispatch_modes() or not may_record(x.device):
             return None
         try:
             made = None if self._last is None else self._last.found()

@@ -118,9 +118,9 @@ class PackedTensor:
 
     def array(self, part: str, step: Derivation | str, name: str) -> torch.Tensor:
         """One array that kernels take: of what a step makes, or the tensor's own where the step is empty."""
-        if step and name == "values":
-            return self._copied(part, step)
-        return self._values[part] if not step and name == "values" else self.pattern.array(part, step, name)
+        if name == "values":
+            return self._copied(part, step) if step else self._values[part]
+        return self.pattern.array(part, step, name)
 
     def kept_copy(self, part: str, step: Derivation) -> torch.Tensor | None:
         """The values in the execution layout of a step, where a copy is kept that is not older than they are."""

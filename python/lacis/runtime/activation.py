@@ -11,6 +11,7 @@ from torch.utils._pytree import tree_map
 
 from ..errors import ScheduleError
 from ..packing import PackedTensor
+from .autocast import outside
 
 _aten = torch.ops.aten
 
@@ -131,7 +132,7 @@ def _run(packed: PackedActivation, expression: str, other, bias):
     if torch.is_autocast_enabled(device) and packed.dtype != torch.float64:
         dtype = torch.get_autocast_dtype(device)
         operands = [each if each is None else each.to(dtype) for each in operands]
-    with torch.autocast(device, enabled=False):
+    with outside(device):
         return packed.edge.product(expression, *operands[:2], bias=operands[2])
 
 

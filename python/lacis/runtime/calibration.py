@@ -21,6 +21,7 @@ from ..formats import Csr
 from ..nn import SparseModule, weight_module
 from ..packing import pack
 from . import sealed
+from .autocast import outside
 from .compile import load_kernel
 from .kernels import open_cache
 from .log import LOG
@@ -150,7 +151,7 @@ def _write(key: str, content: dict) -> None:
 @torch.inference_mode()
 def measure(dtype: torch.dtype) -> Measured:
     """Time the fixed problems in turns; of each the least of the rounds' medians, for others only add to a time."""
-    with torch.autocast("cpu", enabled=False):
+    with outside("cpu"):
         loops, dense = _problems(dtype)
         problems, taken = [*loops, *dense], []
         end = time.perf_counter() + _SECONDS

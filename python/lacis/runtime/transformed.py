@@ -66,7 +66,7 @@ def einsum(operands, storage, shape, key: str, packed_shape, companions) -> torc
         operands, storage = autocast.cast_all(operands, storage, dtype, found)
     found = find_family(key)
     arrays = dict(zip(found.arrays, [*storage, *companions])) if found else {}
-    with torch.autocast(device, enabled=False):
+    with autocast.outside(device):
         if found:
             return run(found, operands, arrays, shape, packed_shape)
         call = TransformedCall(key, tuple(shape), tuple(packed_shape), len(operands), len(storage), ())
