@@ -53,7 +53,8 @@ public:
   Expected<Code> join(std::vector<Code> pieces) const override;
 
 private:
-  Expected<std::unique_ptr<llvm::TargetMachine>> machine() const;
+  Expected<std::unique_ptr<llvm::TargetMachine>> createMachine() const;
+  std::unique_ptr<llvm::TargetMachine> machine; // one for all functions: 4 million instructions to make
 };
 
 } // namespace
@@ -73,19 +74,20 @@ Expected<std::unique_ptr<Target>> CPU::create(StringRef name, StringRef arch, co
                                    "'; choose a processor by the option 'cpu'");
   initialiseOnce();
   auto target = std::make_unique<CPU>(name, options);
-  Expected<std::unique_ptr<llvm::TargetMachine>> machine = target->machine();
+  Expected<std::unique_ptr<llvm::TargetMachine>> machine = target->createMachine();
   if (!machine)
     return machine.takeError();
+  target->machine = std::move(*machine);
   return target;
 }
 
-Expected<std::unique_ptr<llvm::TargetMachine>> CPU::machine() const {
+Expected<std::unique_ptr<llvm::TargetMachine>> CPU::createMachine() const {
   bool isHost = options.cpu == "host";
   std::string features = isHost ? hostFeatures() : "";
   if (!options.features.empty())
     features += (features.empty() ? "" : ",") + options.features;
   llvm::Triple triple(llvm::sys::getProcessTriple());
-  return createMachine(triple, isHost ? hostName() : options.cpu, features, options.optLevel);
+  return lacis::createMachine(triple, isHost ? hostName() : options.cpu, features, options.optLevel);
 }
 
 /// Loops that a schedule has put into vectors need no further transformation, only cleaning up: a quarter of the time.
@@ -102,14 +104,11 @@ static bool isInVectors(const llvm::Module &module) {
 }
 
 Error CPU::optimise(llvm::Module &module) const {
-  Expected<std::unique_ptr<llvm::TargetMachine>> machine = this->machine();
-  if (!machine)
-    return machine.takeError();
   for (llvm::Function &function : module)
     if (!function.isDeclaration())
       function.setDoesNotThrow(); // no unwind tables
   bool cleans = options.optLevel > 0 && isInVectors(module);
-  return optimiseModule(module, **machine, options.optLevel, cleans ? cleanUp : "");
+  return optimiseModule(module, *machine, options.optLevel, cleans ? cleanUp : "");
 }
 
 /// What the launcher lends to an object: memory functions, and conversions of half types for processors without them.
@@ -152,19 +151,16 @@ static Error checkSymbols(llvm::ArrayRef<Code> pieces) {
 }
 
 Expected<Code> CPU::emit(llvm::Module &module, bool assembly) const {
-  Expected<std::unique_ptr<llvm::TargetMachine>> machine = this->machine();
-  if (!machine)
-    return machine.takeError();
   Code code;
   code.kind = "object";
   if (assembly) {
     std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
-    Expected<std::string> text = emitModule(*copy, **machine, llvm::CodeGenFileType::AssemblyFile);
+    Expected<std::string> text = emitModule(*copy, *machine, llvm::CodeGenFileType::AssemblyFile);
     if (!text)
       return text.takeError();
     code.assembly = std::move(*text);
   }
-  Expected<std::string> object = emitModule(module, **machine, llvm::CodeGenFileType::ObjectFile);
+  Expected<std::string> object = emitModule(module, *machine, llvm::CodeGenFileType::ObjectFile);
   if (!object)
     return object.takeError();
   code.bytes = std::move(*object);

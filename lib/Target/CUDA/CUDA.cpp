@@ -45,7 +45,8 @@ public:
   Expected<Code> emit(llvm::Module &module, bool assembly) const override;
 
 private:
-  Expected<std::unique_ptr<llvm::TargetMachine>> machine() const;
+  Expected<std::unique_ptr<llvm::TargetMachine>> createMachine() const;
+  std::unique_ptr<llvm::TargetMachine> machine;
   const std::string chip;
 };
 
@@ -82,17 +83,18 @@ Expected<std::unique_ptr<Target>> CUDA::create(StringRef name, StringRef arch, c
     return llvm::createStringError("target '" + name +
                                    "' names no architecture from sm_75 up; write 'cuda:sm_80', 'cuda:sm_90a', ...");
   auto target = std::make_unique<CUDA>(name, arch, options);
-  Expected<std::unique_ptr<llvm::TargetMachine>> machine = target->machine();
+  Expected<std::unique_ptr<llvm::TargetMachine>> machine = target->createMachine();
   if (!machine)
     return machine.takeError();
+  target->machine = std::move(*machine);
   return target;
 }
 
-Expected<std::unique_ptr<llvm::TargetMachine>> CUDA::machine() const {
+Expected<std::unique_ptr<llvm::TargetMachine>> CUDA::createMachine() const {
   std::string features = ptxFeature(architectureNumber(chip)).str();
   if (!options.features.empty())
     features = options.features;
-  return createMachine(llvm::Triple("nvptx64-nvidia-cuda"), chip, features, options.optLevel);
+  return lacis::createMachine(llvm::Triple("nvptx64-nvidia-cuda"), chip, features, options.optLevel);
 }
 
 void CUDA::registerDialects(mlir::DialectRegistry &registry) const {
@@ -214,10 +216,7 @@ void CUDA::addPasses(mlir::OpPassManager &pm) const {
 //===- code ---------------------------------------------------------------===//
 
 Error CUDA::optimise(llvm::Module &module) const {
-  Expected<std::unique_ptr<llvm::TargetMachine>> machine = this->machine();
-  if (!machine)
-    return machine.takeError();
-  return optimiseModule(module, **machine, options.optLevel);
+  return optimiseModule(module, *machine, options.optLevel);
 }
 
 /// Refuses PTX that calls a function which it does not contain.
@@ -231,10 +230,7 @@ static Error checkExterns(const llvm::Module &module) {
 Expected<Code> CUDA::emit(llvm::Module &module, bool assembly) const {
   if (Error error = checkExterns(module))
     return error;
-  Expected<std::unique_ptr<llvm::TargetMachine>> machine = this->machine();
-  if (!machine)
-    return machine.takeError();
-  Expected<std::string> ptx = emitModule(module, **machine, llvm::CodeGenFileType::AssemblyFile);
+  Expected<std::string> ptx = emitModule(module, *machine, llvm::CodeGenFileType::AssemblyFile);
   if (!ptx)
     return ptx.takeError();
   Code code;

@@ -23,6 +23,7 @@ from ..formats import Sum
 from ..nn.recorded import is_transformed, takes_part
 from ..packing import PackedTensor
 from ..patterns import Pattern
+from ..schedule.steps import Step
 from ..schedule.steps.tensorize import refuse_tiles
 from .autocast import in_region
 from .batch_letters import under_batch_letters
@@ -78,11 +79,11 @@ class Call:
         self._plain = (expression, operands, location, (), semiring)
         self.pieces: dict[str, tuple[KernelSpec, list]] = {}
         statement = expression if self.fused else f"{expression.partition('->')[0]}->{''.join(kept)}"
-        said = (statement, location, self.fused, semiring, kind, out_dtype, deterministic, strict)
+        steps = steps if isinstance(steps, (Step, str)) else tuple(steps)
+        said = (steps, statement, location, self.fused, semiring, kind, out_dtype, deterministic, strict)
         for name, mine in self._parts().items():
-            capture = functools.partial(self._captured, mine, steps, epilogue, *said)
-            known = epilogue is None and not steps
-            spec, self.sizes = fitted(said, mine, self.packed, capture) if known else capture()
+            capture = functools.partial(self._captured, mine, epilogue, *said)
+            spec, self.sizes = capture() if epilogue is not None else fitted(said, mine, self.packed, capture)
             self.pieces[name] = spec, mine
         self.out_dtype = output_dtype(self.dtype, out_dtype)
         if epilogue is not None and not self.fused:
@@ -90,7 +91,7 @@ class Call:
 
     @staticmethod
     def _captured(
-        operands, steps, epilogue, statement, location, fused: bool, semiring, kind, out_dtype, deterministic, strict
+        operands, epilogue, steps, statement, location, fused: bool, semiring, kind, out_dtype, deterministic, strict
     ) -> tuple[KernelSpec, dict[str, int]]:
         """The specification of a piece, and the size of each letter."""
         if fused:

@@ -70,11 +70,22 @@ PathAttr PathAttr::dropLast() const {
   return getKinds().size() == 1 ? PathAttr() : get(getContext(), getKinds().drop_back(), getNames().drop_back());
 }
 
+/// What stands behind a step's name.
+static StringRef signOf(PathKind kind) { return kind == PathKind::Rows ? "_" : "."; }
+
 std::string PathAttr::spell() const {
   std::string spelled;
   for (auto [kind, name] : llvm::zip(getKinds(), getNames()))
-    spelled += (name.getValue() + (kind == PathKind::Rows ? "_" : ".")).str();
+    spelled += (name.getValue() + signOf(kind)).str();
   return spelled;
+}
+
+bool lacis::isSpelled(StringRef name, StringRef letters, PathAttr path) {
+  if (path)
+    for (auto [kind, step] : llvm::zip(path.getKinds(), path.getNames()))
+      if (!name.consume_front(step.getValue()) || !name.consume_front(signOf(kind)))
+        return false;
+  return name == letters;
 }
 
 //===- Names of loops -----------------------------------------------------===//

@@ -22,12 +22,12 @@ static bool isCalledIn(StringRef part, LoopOpInterface loop, StringRef name) {
     return false;
   PathAttr around = path.dropLast();
   bool isShare = around && !around.last(PathKind::Rows).empty();
-  return !isShare && LoopName(loop.getLetters(), around).str() == name;
+  return !isShare && isSpelled(name, loop.getLetters(), around);
 }
 
 bool Nest::isCalled(Operation *op, StringRef name) const {
   auto loop = dyn_cast<LoopOpInterface>(op);
-  return loop && (loop.getName() == name || (!part.empty() && isCalledIn(part, loop, name)));
+  return loop && (isSpelled(name, loop.getLetters(), loop.getPathAttr()) || (!part.empty() && isCalledIn(part, loop, name)));
 }
 
 SmallVector<StringRef> Nest::parts() const {

@@ -23,6 +23,8 @@ struct LoopName {
   PathAttr path;
 };
 
+/// Is a loop of these letters and this path, which may be null, spelled so?
+bool isSpelled(llvm::StringRef name, llvm::StringRef letters, PathAttr path);
 /// A path of one step.
 PathAttr pathOf(mlir::MLIRContext *context, PathKind kind, llvm::StringRef name);
 /// The steps of both; either may be null.
