@@ -190,7 +190,7 @@ std::unique_ptr<llvm::Module> Compilation::toLLVM(mlir::ModuleOp piece) {
 }
 
 bool Compilation::isApart() const {
-  return target->makesFunctionsApart() && !options.whole && !log.wants(llvmStage) &&
+  return target->makesApart() != Apart::None && !options.whole && !log.wants(llvmStage) &&
          !log.wants(target->getAssemblyStage());
 }
 
@@ -200,7 +200,7 @@ bool Compilation::translate() {
     pieces.emplace_back().module = toLLVM(*module);
     return pieces.back().module != nullptr;
   }
-  for (mlir::OwningOpRef<mlir::ModuleOp> &part : takeApart(std::move(module))) {
+  for (mlir::OwningOpRef<mlir::ModuleOp> &part : takeApart(std::move(module), target->makesApart())) {
     Piece &piece = pieces.emplace_back();
     piece.key = keyOfCode(*part, targetName, options.code);
     piece.code = findCode(piece.key);

@@ -16,7 +16,9 @@ StringRef lacis::nameOf(ModuleOp module) {
 }
 
 /// Others may know such a function by its name alone.
-static bool staysAlone(FunctionOpInterface function, Region *module) {
+static bool staysAlone(FunctionOpInterface function, Region *module, Apart which) {
+  if (which == Apart::Uncalled)
+    return SymbolTable::symbolKnownUseEmpty(function, module);
   auto helper = dyn_cast<LLVM::LLVMFuncOp>(function.getOperation());
   return (helper && helper.getNoInline()) || SymbolTable::symbolKnownUseEmpty(function, module);
 }
@@ -29,7 +31,7 @@ static void declareCallees(ModuleOp piece, ArrayRef<FunctionOpInterface> functio
       piece.push_back(callee->cloneWithoutRegions());
 }
 
-std::vector<OwningOpRef<ModuleOp>> lacis::takeApart(OwningOpRef<ModuleOp> module) {
+std::vector<OwningOpRef<ModuleOp>> lacis::takeApart(OwningOpRef<ModuleOp> module, Apart which) {
   module->getOperation()->removeDiscardableAttr("lacis.artifact");
   auto functions = llvm::to_vector(module->getOps<FunctionOpInterface>());
   for (FunctionOpInterface function : functions)
@@ -37,7 +39,7 @@ std::vector<OwningOpRef<ModuleOp>> lacis::takeApart(OwningOpRef<ModuleOp> module
       function->removeDiscardableAttr(told);
   std::vector<OwningOpRef<ModuleOp>> pieces;
   Region *body = &module->getBodyRegion();
-  if (!llvm::all_of(functions, [&](FunctionOpInterface function) { return staysAlone(function, body); })) {
+  if (!llvm::all_of(functions, [&](FunctionOpInterface function) { return staysAlone(function, body, which); })) {
     pieces.push_back(std::move(module));
     return pieces;
   }

@@ -4,6 +4,8 @@
 #ifndef LACIS_LIB_COMPILER_TAKEAPART_H
 #define LACIS_LIB_COMPILER_TAKEAPART_H
 
+#include "lacis/Target/Target.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
@@ -15,8 +17,8 @@ namespace lacis {
 llvm::StringRef nameOf(mlir::ModuleOp module);
 
 /// One module a function, without what is said of the whole kernel; the module as it is where one function calls
-/// another that may be inlined.
-std::vector<mlir::OwningOpRef<mlir::ModuleOp>> takeApart(mlir::OwningOpRef<mlir::ModuleOp> module);
+/// another that may be inlined, or any where those that are called do not come apart.
+std::vector<mlir::OwningOpRef<mlir::ModuleOp>> takeApart(mlir::OwningOpRef<mlir::ModuleOp> module, Apart which);
 
 } // namespace lacis
 

@@ -40,6 +40,9 @@ struct Code {
   std::string log;
 };
 
+/// Which functions of a module become code apart from the others.
+enum class Apart { None, Uncalled, All };
+
 class Target {
 public:
   /// `name` is the whole name: cpu, cuda:sm_90a.
@@ -63,8 +66,9 @@ public:
   /// Optimised LLVM IR to code.
   virtual llvm::Expected<Code> emit(llvm::Module &module, bool assembly) const = 0;
 
-  /// Whether each function of a module becomes code apart from the others, and `join` makes one of these codes.
-  virtual bool makesFunctionsApart() const { return false; }
+  /// Where pieces are called by others, `join` links them.
+  virtual Apart makesApart() const { return Apart::None; }
+  /// One code of those of the pieces, one at least.
   virtual llvm::Expected<Code> join(std::vector<Code> pieces) const { return std::move(pieces.front()); }
 
   /// Finds the backend by the word before ':'; the error lists those that exist.

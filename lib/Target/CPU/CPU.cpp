@@ -49,7 +49,7 @@ public:
   }
   Error optimise(llvm::Module &module) const override;
   Expected<Code> emit(llvm::Module &module, bool assembly) const override;
-  bool makesFunctionsApart() const override { return true; }
+  Apart makesApart() const override { return Apart::All; }
   Expected<Code> join(std::vector<Code> pieces) const override;
 
 private:

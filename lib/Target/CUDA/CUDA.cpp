@@ -19,6 +19,8 @@
 #include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Transforms/DialectConversion.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
@@ -43,6 +45,8 @@ public:
   void addPasses(mlir::OpPassManager &pm) const override;
   Error optimise(llvm::Module &module) const override;
   Expected<Code> emit(llvm::Module &module, bool assembly) const override;
+  Apart makesApart() const override { return Apart::Uncalled; }
+  Expected<Code> join(std::vector<Code> pieces) const override;
 
 private:
   Expected<std::unique_ptr<llvm::TargetMachine>> createMachine() const;
@@ -234,14 +238,42 @@ Expected<Code> CUDA::emit(llvm::Module &module, bool assembly) const {
   if (!ptx)
     return ptx.takeError();
   Code code;
-  code.assembly = *ptx;
+  code.kind = "ptx";
+  code.assembly = std::move(*ptx);
+  return code;
+}
+
+/// Functions of several texts in one. What stands around functions, which is the version and what all may use, is a
+/// statement of one line each, and there once.
+static std::string joinTexts(llvm::ArrayRef<Code> pieces) {
+  static constexpr StringRef headers[] = {"//", ".version", ".target", ".address_size"};
+  llvm::StringSet<> around;
+  std::string whole;
+  llvm::raw_string_ostream out(whole);
+  for (const Code &piece : pieces) {
+    size_t opened = 0, closed = 0;
+    for (StringRef line : llvm::split(piece.assembly, '\n')) {
+      bool isHeader = llvm::any_of(headers, [&](StringRef word) { return line.starts_with(word); });
+      bool isAround = opened == closed && (isHeader || (line.starts_with(".") && line.ends_with(";")));
+      if (!isAround || around.insert(line).second)
+        out << line << '\n';
+      opened += line.count('{');
+      closed += line.count('}');
+    }
+  }
+  return whole;
+}
+
+Expected<Code> CUDA::join(std::vector<Code> pieces) const {
+  Code code;
+  code.kind = pieces.front().kind;
+  code.assembly = pieces.size() == 1 ? std::move(pieces.front().assembly) : joinTexts(pieces);
   if (options.ptxas.empty()) {
-    code.kind = "ptx";
-    code.bytes = std::move(*ptx);
+    code.bytes = code.assembly;
     return code;
   }
   PtxasRequest request{options.ptxas, chip, options.ptxasOptions, options.optLevel, options.checkPtxas};
-  Expected<PtxasResult> assembled = assemblePtx(*ptx, request);
+  Expected<PtxasResult> assembled = assemblePtx(code.assembly, request);
   if (!assembled)
     return assembled.takeError();
   code.kind = "cubin";

@@ -65,6 +65,44 @@ TEST(Compile, KeptCodeIsOfTheSameFunctions) {
   EXPECT_EQ(compile(changed.c_str(), "cpu", nullptr).artifact, other.artifact);
 }
 
+/// Two kernels that add up in an array of shared memory which both know; the second one adds `value`.
+static std::string twoKernels(int value) {
+  std::string function = R"((%x: !llvm.ptr) attributes {lacis.gpu_kernel, lacis.block = array<i64: 32, 1, 1>} {
+    %s = llvm.mlir.addressof @shared : !llvm.ptr<3>
+    %v = llvm.load volatile %s : !llvm.ptr<3> -> i32
+    %c = arith.constant )";
+  std::string store = R"( : i32
+    %sum = arith.addi %v, %c : i32
+    llvm.store %sum, %x : i32, !llvm.ptr
+    return
+  })";
+  std::string launch = "grid = [#lacis.size<1>, #lacis.size<1>, #lacis.size<1>], block = [32, 1, 1], shared = 64}";
+  return R"(module attributes {lacis.stage = "target", lacis.artifact = {args = [{kind = "operand", operand = 1}],
+    output = {dtype = "i32", shape = []}, launches = [{entry = "f", )" +
+         launch + R"(, {entry = "g", )" + launch + R"(], index_bits = 32}} {
+  llvm.mlir.global external @shared() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<0 x i8>
+  func.func @f)" + function + "1" + store + "func.func @g" + function + std::to_string(value) + store + "}";
+}
+
+static size_t count(const std::string &text, const std::string &part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++found;
+  return found;
+}
+
+TEST(Compile, KernelsOfPiecesAreOneText) {
+  Outcome made = compile(twoKernels(2).c_str(), "cuda:sm_80", nullptr);
+  Outcome changed = compile(twoKernels(3).c_str(), "cuda:sm_80", nullptr);
+  for (const Outcome &outcome : {made, changed}) {
+    ASSERT_EQ(outcome.status, LACIS_DONE) << outcome.diagnostics;
+    for (const char *part : {".version", ".target", ".extern .shared", ".visible .entry f(", ".visible .entry g("})
+      EXPECT_EQ(count(outcome.artifact, part), 1u) << part << " in " << outcome.artifact;
+    EXPECT_EQ(count(outcome.artifact, "ld.volatile.shared"), 2u) << outcome.artifact;
+  }
+  EXPECT_NE(made.artifact, changed.artifact);
+}
+
 TEST(Compile, RefusalsKeepTheProcess) {
   const char *inputs[][4] = {
       {"func.func @f( {", "cpu", nullptr, "expected"},
