@@ -7,6 +7,7 @@
 /// blocks: 64 x 512 outputs, or 128 x 256; or, of small blocks, of those that are stored in panels of 512 rows.
 /// Products in TF32 are warps' business, but for blocks of 64 and 128 where both operands lie along the contraction.
 #include "TileConditions.h"
+#include "lacis/Dialect/Lacis/IR/RolledTileSizes.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -45,13 +46,14 @@ static std::optional<TilePanel> singlePanelFor(int64_t rows, int64_t columns) {
 }
 
 static TileSizes sizesOf(Nest &nest) {
+  constexpr RolledRoom rolled{kRolledBytes, /*storeBytes=*/16 << 10, /*sums=*/192}; // of a block beside another
   if (!takesTf32(nest))
-    return {panelFor, sampledPanelFor};
+    return {panelFor, sampledPanelFor, rolled};
   std::string why;
   std::optional<Product> product = productOf(nest, why);
   TileSizes warps = sizesOfWarps();
   bool liesAlongDepth = product && !product->isSampled() && !product->block().transposed && product->isRightAlong;
-  return liesAlongDepth ? TileSizes{singlePanelFor, warps.sampled} : warps;
+  return liesAlongDepth ? TileSizes{singlePanelFor, warps.sampled, rolled} : warps;
 }
 
 static const bool registered = (registerRule("cuda:sm_90a", ruleOfTiles(sizesOf)), true);

@@ -13,8 +13,6 @@ using namespace lacis;
 /// Places of a ring: one is read while others are filled. With three, heads of 128 are 4 % faster on blocks of 64 at 75 %
 /// zeros than with two; with four, heads of 64 are as fast as with three.
 static constexpr int64_t kMostStages = 4;
-/// Columns of sums that the consumer of a block carries.
-static constexpr int64_t kMostSums = 192;
 
 namespace {
 /// The dense operands that products take, and the bytes of their boxes: of those that stay, with what stores need, and those
@@ -37,8 +35,7 @@ static SmallVector<int64_t> widthsOfOutputs(func::FuncOp function) {
   return widths;
 }
 
-static Boxes boxesOf(LevelLoopOp round, func::FuncOp function) {
-  constexpr int64_t buffers = 16 << 10; // bytes
+static Boxes boxesOf(LevelLoopOp round, func::FuncOp function, const RolledRoom &room) {
   Boxes found;
   SmallVector<int64_t> widths; // of what stays
   round->walk([&](ReadOp read) {
@@ -59,11 +56,11 @@ static Boxes boxesOf(LevelLoopOp round, func::FuncOp function) {
   SmallVector<int64_t> stored = widthsOfOutputs(function);
   found.stored = std::accumulate(stored.begin(), stored.end(), int64_t(0));
   if (stored.size() != 1 || !llvm::is_contained(widths, stored[0])) // else it goes through a box that stays
-    found.held += buffers;
+    found.held += room.storeBytes;
   return found;
 }
 
-void lacis::scheduleRolled(ScheduleBuilder &schedule, LevelLoopOp round) {
+void lacis::scheduleRolled(ScheduleBuilder &schedule, LevelLoopOp round, const RolledRoom &room) {
   SmallVector<LoopOp> outer;
   for (auto loop = round->getParentOfType<LoopOp>(); loop; loop = loop->getParentOfType<LoopOp>())
     outer.push_back(loop);
@@ -78,13 +75,13 @@ void lacis::scheduleRolled(ScheduleBuilder &schedule, LevelLoopOp round) {
   std::vector<std::pair<std::string, StringRef>> around;
   for (LoopOp loop : llvm::reverse(llvm::drop_begin(outer)))
     around.push_back({loop.getName().str(), isOfRows(loop) ? ofRows : ofBatch});
-  Boxes boxes = boxesOf(round, schedule.getNest().getFunction());
-  int64_t stages = std::min(kMostStages, (kRolledBytes - boxes.held) / boxes.ofRound);
+  Boxes boxes = boxesOf(round, schedule.getNest().getFunction(), room);
+  int64_t stages = std::min(kMostStages, (room.bytes - boxes.held) / boxes.ofRound);
   for (auto &[loop, unit] : around)
     schedule.bind(loop, unit);
   // Sums of more columns need more registers than a consumer has that shares a processor with another block's: two consumers
   // of one block have 8 more each.
-  if (boxes.stored > kMostSums) {
+  if (boxes.stored > room.sums) {
     schedule.split(rows, 2);
     schedule.bind(rows + "1", "warpgroup");
     rows += "0";

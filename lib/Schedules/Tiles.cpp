@@ -380,7 +380,7 @@ Rule lacis::ruleOfTiles(TileSizes (*sizesOf)(Nest &nest)) {
     if (nest.getFunction()->hasAttr("lacis.plain"))
       return "NaN and infinity are kept to the outputs of kept entries (strict), which tiles may spread";
     if (LevelLoopOp round = rolledLoop(nest))
-      return scheduleRolled(schedule, round), "";
+      return scheduleRolled(schedule, round, sizesOf(nest).rolled), "";
     return (isSampled(nest) ? completeSampled : completeProduct)(schedule, sizesOf(nest));
   };
   return {kTiles.str(), kRankOfTiles, take};

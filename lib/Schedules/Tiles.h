@@ -32,11 +32,18 @@ struct SampledPanel {
   std::optional<int64_t> within = std::nullopt;
 };
 
+/// What statements of a rolled loop may take: bytes of shared memory for the boxes of a block, of which each store that
+/// goes through none takes some; and columns of the sums that one consumer carries.
+struct RolledRoom {
+  int64_t bytes, storeBytes, sums;
+};
+
 /// The sizes for stored blocks of so many rows and columns, which fill so many eighths of the matrix; nullopt where tiles
 /// cannot take them.
 struct TileSizes {
   std::optional<TilePanel> (*panel)(int64_t rows, int64_t columns);
   std::optional<SampledPanel> (*sampled)(int64_t rows, int64_t columns, int64_t eighths);
+  RolledRoom rolled;
 };
 
 /// Shares of 128 rows and so many columns, or of 64 rows and twice the columns where blocks have 64, in a stage less;
@@ -46,7 +53,7 @@ std::optional<SampledPanel> sharesOf(int64_t rows, int64_t columns, int64_t wide
 TileSizes sizesOfWarps();
 
 /// Schedules the loop that `roll` made as statements on tiles.
-void scheduleRolled(ScheduleBuilder &schedule, LevelLoopOp round);
+void scheduleRolled(ScheduleBuilder &schedule, LevelLoopOp round, const RolledRoom &room);
 
 /// What remarks call the rule: by its step that others have not.
 inline constexpr llvm::StringLiteral kTiles = "tensorize";

@@ -41,10 +41,14 @@ static std::optional<SampledPanel> sampledPanelFor(int64_t rows, int64_t columns
   return sharesOf(rows, columns, room.columns, /*stages=*/3);
 }
 
-TileSizes lacis::sizesOfWarps() { return {panelFor<kLarge>, sampledPanelFor<kLarge>}; }
+/// One block has a processor: 256 threads with 255 registers each, of which sums of 256 columns take 128.
+static constexpr RolledRoom kLargeRolled{160 << 10, /*storeBytes=*/0, /*sums=*/256};
+static constexpr RolledRoom kSmallRolled{96 << 10, /*storeBytes=*/0, /*sums=*/256};
+
+TileSizes lacis::sizesOfWarps() { return {panelFor<kLarge>, sampledPanelFor<kLarge>, kLargeRolled}; }
 
 static TileSizes largeSizes(Nest &) { return sizesOfWarps(); }
-static TileSizes smallSizes(Nest &) { return {panelFor<kSmall>, sampledPanelFor<kSmall>}; }
+static TileSizes smallSizes(Nest &) { return {panelFor<kSmall>, sampledPanelFor<kSmall>, kSmallRolled}; }
 
 static const bool registered = [] {
   registerRule("cuda:sm_", ruleOfTiles(largeSizes));

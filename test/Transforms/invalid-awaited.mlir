@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// RUN: split-file %s %t
-// RUN: lacis-opt %t/hopper.mlir -split-input-file -verify-diagnostics -lacis-lower-tiles-hopper
-// RUN: lacis-opt %t/ampere.mlir -split-input-file -verify-diagnostics -lacis-lower-tiles-ampere=shared=101376
+// RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-lower-tiles-hopper
 
-// What chains of products need on sm_90a, and that sm_80 has none.
+// What chains of products need on sm_90a.
 
-//--- hopper.mlir
 !ring = !lacis.ring<2, <64x64xbf16>>
 func.func @early() attributes {lacis.gpu_kernel} {
   %ring = lacis.ring : !ring
@@ -95,18 +92,6 @@ func.func @held() attributes {lacis.gpu_kernel} {
     %t = lacis.acquire %ring : !lacis.ring<2, <32x64xbf16>> -> !lacis.tile<32x64xbf16>
     // expected-error @+1 {{tiles: 64 rows of bf16 or f16, and a multiple of 16 columns, are held as they are; got '!lacis.acc<32x64xbf16>'}}
     %0 = lacis.read_tile %t : !lacis.tile<32x64xbf16> to !lacis.acc<32x64xbf16>
-    lacis.yield
-  }
-  return
-}
-
-//--- ampere.mlir
-func.func @parts(%zero: f32) attributes {lacis.gpu_kernel} {
-  lacis.roles producer {
-    lacis.yield
-  } consumers 1 (%c : i32) {
-    // expected-error @+1 {{tiles: groups of roles, four parts of a row, accumulators of halves, maps at coordinates and stores through tiles are lowered for sm_90a and to plain loops alone}}
-    %0 = lacis.splat %zero : f32 to !lacis.acc<64x4xf32>
     lacis.yield
   }
   return

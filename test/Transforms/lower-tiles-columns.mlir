@@ -3,7 +3,7 @@
 // RUN: lacis-opt %t/right.mlir -lacis-lower-tiles-hopper | FileCheck %s
 // RUN: lacis-opt %t/right.mlir -lacis-lower-tiles-plain | FileCheck %s --check-prefix=PLAIN
 // RUN: lacis-opt %t/refused.mlir -split-input-file -verify-diagnostics -lacis-lower-tiles-hopper
-// RUN: lacis-opt %t/ampere.mlir -verify-diagnostics -lacis-lower-tiles-ampere=shared=101376
+// RUN: lacis-opt %t/right.mlir -lacis-lower-tiles-ampere | FileCheck %s --check-prefix=WARPS
 
 // A sum begins at what is read by column; a place is read again when the next one has been acquired, and then released.
 
@@ -23,6 +23,17 @@
 // CHECK:         nvvm.wgmma.wait.group.sync.aligned 0
 // CHECK:         mbarrier.arrive
 // CHECK:         scf.yield
+// Sixteen threads copy a vector; a warp has 16 of the columns, and of those two of eight.
+// WARPS-LABEL: func @chain(
+// WARPS:         cp.async.mbarrier.arrive.noinc
+// WARPS:         scf.for
+// WARPS:           mbarrier.test_wait
+// WARPS-COUNT-2:   llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xf32>
+// WARPS-COUNT-32:  nvvm.mma.sync
+// WARPS-NOT:       mbarrier.test_wait
+// WARPS-COUNT-32:  nvvm.mma.sync
+// WARPS:           mbarrier.arrive.shared
+// WARPS:           scf.yield
 // The first place is number 0, and carried; the stage that is read again is that of the number before.
 // PLAIN-LABEL: func @chain(
 // PLAIN-COUNT-2: func.call @chain_producer(
@@ -99,19 +110,6 @@ func.func @one_stage(%zero: f32) attributes {lacis.gpu_kernel} {
     %t = lacis.acquire %ring : !lacis.ring<1, <64x64xbf16>> -> !lacis.tile<64x64xbf16>
     %x = lacis.mma %t, %t into %none : !lacis.tile<64x64xbf16>, !lacis.tile<64x64xbf16> into !lacis.acc<64x64xf32>
     %next = lacis.release %ring : !lacis.ring<1, <64x64xbf16>>
-    lacis.yield
-  }
-  return
-}
-
-//--- ampere.mlir
-func.func @one_stage(%zero: f32) attributes {lacis.gpu_kernel} {
-  // expected-error @+1 {{tiles: a ring has at least two stages here: one is filled while the other is multiplied}}
-  %ring = lacis.ring : !lacis.ring<1, <64x64xbf16>>
-  lacis.roles producer {
-    lacis.yield
-  } consumers 1 (%c : i32) {
-    %t = lacis.acquire %ring : !lacis.ring<1, <64x64xbf16>> -> !lacis.tile<64x64xbf16>
     lacis.yield
   }
   return

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: lacis-opt %s -lacis-lower-tiles-hopper | FileCheck %s
+// RUN: lacis-opt %s -lacis-lower-tiles-ampere | FileCheck %s --check-prefix=WARPS
 // RUN: lacis-opt %s -lacis-lower-tiles-plain | FileCheck %s --check-prefix=PLAIN
 
 // A tile that two loads fill: boxes of 32 rows, 4096 bytes apart; a part of a vector is a run of bytes, for boxes go to
@@ -12,6 +13,14 @@
 // CHECK:         cp.async.bulk.tensor.2d
 // CHECK:         arith.constant 128 : i32
 // CHECK:         cp.async.bulk.shared::cluster.global.mbarrier
+// Eight threads copy 32 numbers behind the first 32.
+// WARPS-LABEL: func @gathered(
+// WARPS:         arith.constant 4096 : i32
+// WARPS-COUNT-2: nvvm.cp.async.shared.global
+// WARPS:         %[[CHUNKS:.*]] = arith.constant 8 : i32
+// WARPS:         arith.cmpi ult, %{{.*}}, %[[CHUNKS]] : i32
+// WARPS:         arith.constant 128 : i32
+// WARPS:         nvvm.cp.async.shared.global
 // PLAIN-LABEL: func @gathered(
 // PLAIN:         func.call @gathered_producer(
 !ring = !lacis.ring<2, <64x64xbf16>, <1x64xf32>>

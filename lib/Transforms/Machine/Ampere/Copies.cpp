@@ -32,7 +32,7 @@ Matrix RoleLowering::matrixOf(OpBuilder &b, Value pointer, ArrayAttr shape, Valu
 void RoleLowering::copyTile(OpBuilder &b, Location loc, TileType tile, Value to, const Matrix &matrix, Value row,
                             Value column) {
   Instructions i(b, loc);
-  int64_t line = lineBytes(tile), chunks = line / kChunk, rows = kCopyThreads / chunks;
+  int64_t line = lineBytes(tile), chunks = line / kChunk, rows = memory.copyThreads / chunks;
   int64_t elements = tile.getColumns() / chunks, bytes = line / tile.getColumns();
   auto mul = [&](Value x, Value y) -> Value { return arith::MulIOp::create(b, loc, x, y); };
   auto sum = [&](Value x, Value y) -> Value { return arith::AddIOp::create(b, loc, x, y); };
@@ -63,14 +63,43 @@ void RoleLowering::copyTile(OpBuilder &b, Location loc, TileType tile, Value to,
     Value size = arith::SelectOp::create(in, loc, inside, copy.constant(kChunk), copy.constant(0));
     Value source = LLVM::GEPOp::create(in, loc, matrix.pointer.getType(), in.getI8Type(), matrix.pointer,
                                        ArrayRef<LLVM::GEPArg>{start});
-    copy.copyChunk(copy.add(place, n * kCopyThreads * kChunk), source, size);
+    copy.copyChunk(copy.add(place, n * memory.copyThreads * kChunk), source, size);
   }
+}
+
+/// A row of numbers: each thread copies 16 bytes, of which those behind the end of the row are zeros.
+LogicalResult RoleLowering::copyVector(OpBuilder &b, LoadTileOp op) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  TileType piece = pieceOf(op);
+  int64_t bytes = piece.getElementType().getIntOrFloatBitWidth() / 8, each = kChunk / bytes;
+  if (piece.getColumns() % each != 0 || piece.getColumns() / each > memory.copyThreads)
+    return op.emitError("tiles: a vector is copied by chunks of 16 bytes, one by each of ")
+           << memory.copyThreads << " threads; got " << piece;
+  Matrix matrix = matrixOf(b, mapping.lookupOrDefault(op.getSource()), *op.getShape(), op.getIndices(),
+                           piece.getElementType());
+  Value own = castInteger(b, loc, i.multiply(group.lane, each), b.getI64Type());
+  Value first = arith::AddIOp::create(b, loc, wide(b, op.getIndices().back()), own);
+  Value left = arith::MinSIOp::create(b, loc, arith::SubIOp::create(b, loc, matrix.columns, first), i.constant64(each));
+  left = arith::MaxSIOp::create(b, loc, left, i.constant64(0));
+  Value row = arith::MulIOp::create(b, loc, wide(b, op.getIndices().drop_back().back()), matrix.columns);
+  Value place = arith::AddIOp::create(b, loc, row, first);
+  Value chunks = i.constant(piece.getColumns() / each);
+  Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, group.lane, chunks);
+  OpBuilder then = scf::IfOp::create(b, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
+  Instructions copy(then, loc);
+  Value source = LLVM::GEPOp::create(then, loc, matrix.pointer.getType(), piece.getElementType(), matrix.pointer,
+                                     ArrayRef<LLVM::GEPArg>{place});
+  Value to = copy.add(pieces(op.getTile())[0], partOf(op).number * piece.getColumns() * bytes);
+  copy.copyChunk(copy.add(to, copy.multiply(group.lane, kChunk)), source,
+                 copy.multiply(castInteger(then, loc, left, then.getI32Type()), bytes));
+  return success();
 }
 
 /// Rows of tiles have 32, 64 or 128 bytes, of elements of 16 or 32 bits; the last of several rounds of copies is a
 /// whole one.
-static LogicalResult checkTile(Operation *op, TileType tile) {
-  int64_t line = lineBytes(tile), rows = line ? kCopyThreads * kChunk / line : 0;
+static LogicalResult checkTile(Operation *op, TileType tile, int64_t threads) {
+  int64_t line = lineBytes(tile), rows = line ? threads * kChunk / line : 0;
   unsigned bits = tile.getElementType().getIntOrFloatBitWidth();
   if (line && (bits == 16 || bits == 32) && (tile.getRows() % rows == 0 || tile.getRows() < rows))
     return success();
@@ -84,7 +113,9 @@ LogicalResult RoleLowering::lower(OpBuilder &b, LoadTileOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
   TileType tile = op.getTile().getType(), piece = pieceOf(op);
-  if (failed(checkTile(op, piece)))
+  if (isVector(tile))
+    return copyVector(b, op);
+  if (failed(checkTile(op, piece, memory.copyThreads)))
     return failure();
   Matrix matrix = matrixOf(b, mapping.lookupOrDefault(op.getSource()), *op.getShape(), op.getIndices(),
                            tile.getElementType());
@@ -102,7 +133,7 @@ LogicalResult RoleLowering::lower(OpBuilder &b, LoadRunOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
   TileType tile = op.getTile().getType();
-  if (failed(checkTile(op, tile)))
+  if (failed(checkTile(op, tile, memory.copyThreads)))
     return failure();
   Value rows = i.constant64(tile.getRows());
   Value first = arith::MulIOp::create(b, loc, wide(b, op.getPosition()), rows);

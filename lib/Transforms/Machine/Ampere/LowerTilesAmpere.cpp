@@ -12,23 +12,13 @@ using namespace mlir;
 using namespace lacis;
 using namespace lacis::ampere;
 
-/// What the other lowerings have, and this one has not.
-static LogicalResult checkRoles(RolesOp roles) {
-  auto isOther = [](Type type) {
-    auto acc = dyn_cast<AccType>(type);
-    return acc && (acc.getColumns() == AccType::kRowParts || !acc.getElementType().isF32());
-  };
-  auto found = roles->walk([&](Operation *op) {
-    auto group = dyn_cast<RolesOp>(op);
-    auto map = dyn_cast<MapOp>(op);
-    auto store = dyn_cast<StoreTileOp>(op);
-    if (llvm::none_of(op->getResultTypes(), isOther) && !(group && group.getGroups() > 1) &&
-        !(map && !map.getPlaces().empty()) && !(store && store.getThrough()))
-      return WalkResult::advance();
-    return WalkResult(op->emitError("tiles: groups of roles, four parts of a row, accumulators of halves, maps at "
-                                    "coordinates and stores through tiles are lowered for sm_90a and to plain loops alone"));
-  });
-  return failure(found.wasInterrupted());
+/// The threads of a producer copy rows of 128 bytes, eight at once or a multiple.
+static LogicalResult checkGroups(RolesOp roles) {
+  constexpr uint64_t most = 2;
+  if (roles.getGroups() <= most)
+    return success();
+  return roles.emitError("tiles: the producers of ")
+         << roles.getGroups() << " groups; four warps copy, for up to " << most;
 }
 
 namespace {
@@ -38,7 +28,7 @@ public:
   KernelLowering(func::FuncOp function, RolesOp roles) : function(function), roles(roles) {}
 
   LogicalResult run(int64_t limit) {
-    if (failed(checkRoles(roles)))
+    if (failed(checkGroups(roles)))
       return failure();
     FailureOr<SharedMemory> planned = SharedMemory::plan(roles, limit);
     if (failed(planned))
@@ -47,19 +37,20 @@ public:
     OpBuilder b(roles);
     Location loc = roles.getLoc();
     Warpgroup group = enter(b);
-    int64_t consumers = kGroupThreads * roles.getConsumers();
+    int64_t consumers = roles.getGroups() * roles.getConsumers();
     Value isProducer = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, group.consumer,
-                                             Instructions(b, loc).constant(roles.getConsumers()));
+                                             Instructions(b, loc).constant(consumers));
     auto split = scf::IfOp::create(b, loc, isProducer, /*withElseRegion=*/true);
     OpBuilder producer = split.getThenBodyBuilder(), consumer = split.getElseBodyBuilder();
     if (failed(lowerProducer(producer, group)) || failed(lowerConsumer(consumer, group)))
       return failure();
-    finishRoles(function, roles, consumers + kCopyThreads, memory.bytes);
+    finishRoles(function, roles, kGroupThreads * consumers + kCopyThreads, memory.bytes);
     return success();
   }
 
 private:
   Warpgroup enter(OpBuilder &b);
+  void placeGroup(OpBuilder &b, Warpgroup &group, Value number);
   LogicalResult lowerProducer(OpBuilder &b, Warpgroup group);
   LogicalResult lowerConsumer(OpBuilder &b, Warpgroup group);
   bool needsWholeRows();
@@ -83,40 +74,72 @@ Warpgroup KernelLowering::enter(OpBuilder &b) {
   Value warp = i.uniform(arith::ShRUIOp::create(b, loc, thread, i.constant(5)));
   group.warp = arith::AndIOp::create(b, loc, warp, i.constant(kWarps - 1));
   group.lane = arith::AndIOp::create(b, loc, thread, i.constant(kLanes - 1));
+  group.stages = group.barriers = group.shared;
   auto guard = scf::IfOp::create(b, loc, i.equal(thread, 0), /*withElseRegion=*/false);
   OpBuilder then = guard.getThenBodyBuilder();
   Instructions first(then, loc);
-  for (auto &[ring, place] : memory.rings)
-    for (int64_t stage = 0; stage < cast<RingOp>(ring).getType().getStages(); ++stage) {
-      first.initBarrier(first.add(group.shared, place.full + 8 * stage), kCopyThreads);
-      first.initBarrier(first.add(group.shared, place.empty + 8 * stage), kGroupThreads * roles.getConsumers());
-    }
+  for (int64_t number = 0; number < static_cast<int64_t>(roles.getGroups()); ++number)
+    for (auto &[ring, place] : memory.rings)
+      for (int64_t stage = 0; stage < cast<RingOp>(ring).getType().getStages(); ++stage) {
+        int64_t behind = number * memory.groupBarriers + kBarrierBytes * stage;
+        first.initBarrier(first.add(group.shared, place.full + behind), memory.copyThreads);
+        first.initBarrier(first.add(group.shared, place.empty + behind), kGroupThreads * roles.getConsumers());
+      }
   i.synchronize();
   return group;
 }
 
+/// The rings of group `number` lie behind those of the groups before.
+void KernelLowering::placeGroup(OpBuilder &b, Warpgroup &group, Value number) {
+  Instructions i(b, roles.getLoc());
+  group.stages = i.add(group.shared, i.multiply(number, memory.groupStages));
+  group.barriers = i.add(group.shared, i.multiply(number, memory.groupBarriers));
+}
+
 LogicalResult KernelLowering::lowerProducer(OpBuilder &b, Warpgroup group) {
   Instructions i(b, roles.getLoc());
-  group.lane = i.add(thread, -kGroupThreads * static_cast<int64_t>(roles.getConsumers()));
+  group.lane = i.add(thread, -kGroupThreads * static_cast<int64_t>(roles.getGroups() * roles.getConsumers()));
+  Value number;
+  if (roles.getGroups() != 1) {
+    Value threads = i.constant(memory.copyThreads);
+    number = i.uniform(arith::DivUIOp::create(b, roles.getLoc(), group.lane, threads));
+    group.lane = arith::RemUIOp::create(b, roles.getLoc(), group.lane, threads);
+    placeGroup(b, group, number);
+  }
   RoleLowering lowering(memory, group, /*isProducer=*/true, /*byRows=*/false, function);
+  if (number)
+    lowering.map(roles.getProducer().getArgument(0), number);
   if (failed(lowering.lower(b, roles.getProducer().front())))
     return failure();
   i.waitCopies(); // a thread stays until its copies are there
   return success();
 }
 
-/// Sums of rows, and parts of columns, are one warp's business.
+/// Sums of rows, parts of columns, and the left side of a product in registers are one warp's business.
 bool KernelLowering::needsWholeRows() {
-  return roles
-      .walk([](Operation *op) {
-        return isa<ReduceRowsOp, ColumnsOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
+  auto isOfHalves = [](Type type) {
+    auto acc = dyn_cast<AccType>(type);
+    return acc && !acc.getElementType().isF32();
+  };
+  auto found = roles.walk([&](Operation *op) {
+    bool isOne = isa<ReduceRowsOp, ColumnsOp>(op) || llvm::any_of(op->getResultTypes(), isOfHalves);
+    return isOne ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return found.wasInterrupted();
 }
 
 LogicalResult KernelLowering::lowerConsumer(OpBuilder &b, Warpgroup group) {
+  Value own = group.consumer, number;
+  if (roles.getGroups() != 1) {
+    Value consumers = Instructions(b, roles.getLoc()).constant(roles.getConsumers());
+    number = arith::DivUIOp::create(b, roles.getLoc(), group.consumer, consumers);
+    own = arith::RemUIOp::create(b, roles.getLoc(), group.consumer, consumers);
+    placeGroup(b, group, number);
+  }
   RoleLowering lowering(memory, group, /*isProducer=*/false, needsWholeRows(), function);
-  lowering.map(roles.getConsumer().getArgument(0), group.consumer);
+  lowering.map(roles.getConsumer().getArgument(0), own);
+  if (number)
+    lowering.map(roles.getConsumer().getArgument(1), number);
   return lowering.lower(b, roles.getConsumer().front());
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// The operations of a role on sm_80, and its rings.
+#include "../Roles/Halves.h"
 #include "RoleLowering.h"
 
 using namespace mlir;
@@ -23,23 +24,48 @@ LogicalResult RoleLowering::checkAcc(Operation *op, AccType type) const {
          << " columns; got " << type;
 }
 
+LogicalResult RoleLowering::checkHeld(Operation *op, AccType type) const {
+  constexpr int64_t rows = 16 * kWarps, columns = 16; // of a warp's product, and of its contraction
+  if (byRows && isHalf(type.getElementType()) && type.getRows() % rows == 0 && type.getColumns() % columns == 0)
+    return success();
+  return op->emitError("tiles: registers hold bf16 or f16 in a multiple of ")
+         << rows << " rows and of " << columns << " columns; got " << type;
+}
+
+std::pair<Value, Value> RoleLowering::firstPiece(OpBuilder &b, Location loc, const Share &share) {
+  Instructions i(b, loc);
+  Value row = arith::ShRUIOp::create(b, loc, group.lane, i.constant(2));
+  Value column = i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 2);
+  Value &side = byRows ? row : column;
+  side = i.add(side, i.multiply(group.warp, byRows ? share.rows : share.columns));
+  return {row, column};
+}
+
 size_t RoleLowering::countPieces(Type type) const {
-  if (auto acc = dyn_cast<AccType>(type)) {
+  if (auto acc = dyn_cast<AccType>(type)) { // a register has one float32, or two halves
     Share share = shareOf(acc);
-    return acc.getColumns() == 1 ? 2 * share.tall() : 4 * share.tall() * share.wide();
+    int64_t each = acc.getElementType().isF32() ? 4 : 2;
+    return acc.isOfRows() ? 2 * share.tall() : each * share.tall() * share.wide();
   }
   return isa<RingType>(type) ? 2 : 1;
 }
 
 std::optional<LogicalResult> RoleLowering::lowerTiles(OpBuilder &b, Operation &op) {
-  return lowerOneOf<AcquireOp, ReleaseOp, CompleteOp, LoadTileOp, LoadRunOp, StoreTileOp, StoreBlocksOp, LoadEntriesOp,
-                    SplatOp, MmaOp, MapOp, ReduceRowsOp, ColumnsOp, ReadTileOp, LoadRowsOp, LoadColumnsOp>(
-      op, [&](auto own) { return lower(b, own); });
+  return lowerOneOf<AcquireOp, AdvanceOp, RevisitOp, ReleaseOp, CompleteOp, LoadTileOp, LoadRunOp, StoreTileOp,
+                    StoreRowsOp, StoreBlocksOp, LoadEntriesOp, SplatOp, MmaOp, MapOp, ReduceRowsOp, ColumnsOp, ReadTileOp,
+                    ReadColumnsOp, LoadRowsOp, LoadColumnsOp>(op, [&](auto own) { return lower(b, own); });
 }
 
-void RoleLowering::lower(OpBuilder &, SplatOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, SplatOp op) {
+  AccType type = op.getAcc().getType();
   Value value = mapping.lookupOrDefault(op.getValue());
-  setPieces(op.getAcc(), Pieces(countPieces(op.getAcc().getType()), value));
+  if (!type.getElementType().isF32()) {
+    if (failed(checkHeld(op, type)))
+      return failure();
+    value = twiceInWord(b, op.getLoc(), value);
+  }
+  setPieces(op.getAcc(), Pieces(countPieces(type), value));
+  return success();
 }
 
 FailureOr<RoleBody::TilePairs> RoleLowering::tilePairs(OpBuilder &b, Operation *op, AccType acc) {
@@ -48,10 +74,7 @@ FailureOr<RoleBody::TilePairs> RoleLowering::tilePairs(OpBuilder &b, Operation *
   if (failed(checkAcc(op, acc)))
     return failure();
   Share share = shareOf(acc);
-  Value row = arith::ShRUIOp::create(b, loc, group.lane, i.constant(2));
-  Value column = i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 2);
-  Value &side = byRows ? row : column;
-  side = i.add(side, i.multiply(group.warp, byRows ? share.rows : share.columns));
+  auto [row, column] = firstPiece(b, loc, share);
   TilePairs own{i.add(i.multiply(row, acc.getColumns()), column), {}};
   for (int64_t tall = 0; tall < share.rows; tall += 16)
     for (int64_t eight = 0; eight < share.columns; eight += 8)
@@ -69,7 +92,18 @@ void RoleLowering::lowerRing(OpBuilder &b, RingOp op) {
 }
 
 Value RoleLowering::barrier(Instructions &i, int64_t first, Value stage) {
-  return i.add(i.add(group.shared, first), i.multiply(stage, 8));
+  return i.add(i.add(group.barriers, first), i.multiply(stage, kBarrierBytes));
+}
+
+void RoleLowering::placeTiles(Instructions &i, Value ring, const Pieces &at, ValueRange tiles) {
+  const RingPlace &place = memory.rings.find(ringOf(ring))->second;
+  Value begin = i.add(i.add(group.stages, place.begin), i.multiply(at[Stage], place.stageBytes));
+  for (auto [tile, offset] : llvm::zip(tiles, place.tiles)) {
+    auto type = cast<TileType>(tile.getType());
+    bool isApart = isVector(type); // among the barriers
+    setPieces(tile, isApart ? i.add(i.add(group.barriers, offset), i.multiply(at[Stage], vectorBytes(type)))
+                            : i.add(begin, offset));
+  }
 }
 
 void RoleLowering::lower(OpBuilder &b, AcquireOp op) {
@@ -77,9 +111,12 @@ void RoleLowering::lower(OpBuilder &b, AcquireOp op) {
   const RingPlace &place = memory.rings.find(ringOf(op.getRing()))->second;
   Pieces at = placeOf(b, op.getRing());
   i.wait(barrier(i, isProducer ? place.empty : place.full, at[Stage]), at[Parity]);
-  Value begin = i.add(i.add(group.shared, place.begin), i.multiply(at[Stage], place.stageBytes));
-  for (auto [tile, offset] : llvm::zip(op.getTiles(), place.tiles))
-    setPieces(tile, i.add(begin, offset));
+  placeTiles(i, op.getRing(), at, op.getTiles());
+}
+
+void RoleLowering::lower(OpBuilder &b, RevisitOp op) {
+  Instructions i(b, op.getLoc());
+  placeTiles(i, op.getRing(), placeOf(b, op.getRing()), op.getTiles());
 }
 
 /// Does `outer` hold the operation that `inner` belongs to, or is it the same block?

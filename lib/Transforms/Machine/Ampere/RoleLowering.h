@@ -51,11 +51,18 @@ private:
 
   Share shareOf(AccType type) const;
   llvm::LogicalResult checkAcc(mlir::Operation *op, AccType type) const;
+  /// Halves that registers hold, two a register, as the left side of a product takes them.
+  llvm::LogicalResult checkHeld(mlir::Operation *op, AccType type) const;
+  /// The row and the column of a thread's first piece, of an accumulator of such shares.
+  std::pair<mlir::Value, mlir::Value> firstPiece(mlir::OpBuilder &b, mlir::Location loc, const Share &share);
 
   // Rings
   mlir::Value barrier(Instructions &i, int64_t first, mlir::Value stage);
   void lowerRing(mlir::OpBuilder &b, RingOp op) override;
+  void placeTiles(Instructions &i, mlir::Value ring, const Pieces &at, mlir::ValueRange tiles);
   void lower(mlir::OpBuilder &b, AcquireOp op);
+  void lower(mlir::OpBuilder &b, AdvanceOp op) { setPieces(op.getNext(), nextPlace(b, op.getLoc(), op.getRing())); }
+  void lower(mlir::OpBuilder &b, RevisitOp op);
   void lower(mlir::OpBuilder &b, ReleaseOp op);
   void lower(mlir::OpBuilder &, CompleteOp op);
   /// Words that depend on all loads since the last release. The loads of an inner block are complete at its end.
@@ -68,24 +75,32 @@ private:
   mlir::Value wide(mlir::OpBuilder &b, mlir::Value value);
   void copyTile(mlir::OpBuilder &b, mlir::Location loc, TileType tile, mlir::Value to, const Matrix &matrix,
                 mlir::Value row, mlir::Value column);
+  llvm::LogicalResult copyVector(mlir::OpBuilder &b, LoadTileOp op);
   llvm::LogicalResult lower(mlir::OpBuilder &b, LoadTileOp op);
   llvm::LogicalResult lower(mlir::OpBuilder &b, LoadRunOp op);
 
   // Accumulators
-  void lower(mlir::OpBuilder &, SplatOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, SplatOp op);
   llvm::LogicalResult lower(mlir::OpBuilder &b, MmaOp op);
-  Pieces products(mlir::OpBuilder &b, MmaOp op, Pieces acc, mlir::Value a, mlir::Value bTile, int64_t slab);
+  /// `a`: the address of a tile; of halves that registers hold it is null, and they are those from step `first` on.
+  Pieces products(mlir::OpBuilder &b, MmaOp op, Pieces acc, mlir::Value a, mlir::Value bTile, int64_t first, int64_t slab);
   llvm::LogicalResult lower(mlir::OpBuilder &b, MapOp op);
+  llvm::LogicalResult lowerRounding(mlir::OpBuilder &b, MapOp op);
+  mlir::Value applyAt(mlir::OpBuilder &b, MapOp op, size_t n, const Share &share);
+  Pieces coordinates(mlir::OpBuilder &b, MapOp op, size_t n, const Share &share);
   /// Piece `n`; of a single column, the number of its row. Computed here if its map waits for a store.
   mlir::Value element(mlir::OpBuilder &b, mlir::Value acc, size_t n, const Share &share);
   llvm::FailureOr<TilePairs> tilePairs(mlir::OpBuilder &b, mlir::Operation *op, AccType acc) override;
   void lower(mlir::OpBuilder &b, ReduceRowsOp op);
   llvm::LogicalResult lower(mlir::OpBuilder &, ColumnsOp op);
   llvm::LogicalResult lower(mlir::OpBuilder &b, ReadTileOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, ReadColumnsOp op);
+  llvm::SmallVector<mlir::Value> readWords(mlir::OpBuilder &b, ReadTileOp op, int64_t row, int64_t column);
   /// The pieces of product (row, column) and of the one beside it; `column` is even.
   Pieces readPair(mlir::OpBuilder &b, ReadTileOp op, int64_t row, int64_t column);
-  /// A number for each row is loaded where it is needed first: no registers wait through a sum.
-  llvm::LogicalResult lower(mlir::OpBuilder &, LoadRowsOp op) { return checkLoadRows(op); }
+  /// A number for each row is loaded where it is needed first: no registers wait through a sum. What loops inside need
+  /// is loaded before them.
+  llvm::LogicalResult lower(mlir::OpBuilder &b, LoadRowsOp op);
   void loadRows(mlir::OpBuilder &b, LoadRowsOp op);
   void loadRowsOf(mlir::OpBuilder &b, mlir::Value acc);
   llvm::LogicalResult lower(mlir::OpBuilder &, LoadColumnsOp op) { return checkLoadColumns(op); }
@@ -105,6 +120,7 @@ private:
   void storeSingles(mlir::OpBuilder &b, mlir::Value acc, const Matrix &matrix, mlir::ValueRange firsts,
                     mlir::Value column, int64_t line, bool transposed);
   llvm::LogicalResult lower(mlir::OpBuilder &b, StoreTileOp op);
+  void lower(mlir::OpBuilder &b, StoreRowsOp op);
   llvm::LogicalResult lower(mlir::OpBuilder &b, StoreBlocksOp op);
 
   const SharedMemory &memory;
@@ -115,6 +131,7 @@ private:
   std::map<std::pair<int64_t, int64_t>, Pieces> pairs; // that one line of a store has read
   llvm::DenseMap<mlir::Value, Pieces> entries;         // likewise
   std::map<std::pair<mlir::Operation *, int64_t>, Pieces> columnPairs; // likewise, of vectors along the columns
+  llvm::DenseSet<mlir::Value> rowsOfLoops;             // numbers of rows that are loaded
   llvm::MapVector<mlir::Block *, Pieces> loads; // since the last release, by block: words that depend on each
 };
 

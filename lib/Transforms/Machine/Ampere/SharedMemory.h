@@ -9,12 +9,14 @@
 namespace lacis::ampere {
 
 constexpr int64_t kWarps = 4, kLanes = 32;         // of a consumer, of a warp
-constexpr int64_t kCopyThreads = 128;              // of the producer: registers go to four warps at a time
+constexpr int64_t kCopyThreads = 128;              // of all producers: registers go to four warps at a time
 constexpr int64_t kGroupThreads = kWarps * kLanes; // of a consumer
 
 /// Bytes from the start of dynamic shared memory.
 struct SharedMemory {
-  Rings rings;
+  Rings rings;                                  // of the first group
+  int64_t groupStages = 0, groupBarriers = 0;   // bytes from one group to the next
+  int64_t copyThreads = kCopyThreads;           // of a group
   int64_t bytes = 0;
 
   /// Fails, with the sizes, where it is more than `limit`.

@@ -229,3 +229,24 @@ LogicalResult RoleLowering::lower(OpBuilder &b, StoreBlocksOp op) {
              /*transposed=*/false);
   return success();
 }
+
+/// One thread of the four that share a row stores its number.
+void RoleLowering::lower(OpBuilder &b, StoreRowsOp op) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  Value target = mapping.lookupOrDefault(op.getTarget());
+  Value end = wide(b, op.getSize()), first = wide(b, op.getIndices()[0]);
+  Value isFirst = i.equal(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 0);
+  Value row = firstPiece(b, loc, shareOf(op.getValue().getType())).first;
+  for (auto [n, value] : llvm::enumerate(pieces(op.getValue()))) {
+    auto number = static_cast<int64_t>(n);
+    Value own = castInteger(b, loc, i.add(row, number / 2 * 16 + number % 2 * 8), b.getI64Type());
+    Value place = arith::AddIOp::create(b, loc, first, own);
+    Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, place, end);
+    Value some = arith::AndIOp::create(b, loc, inside, isFirst);
+    OpBuilder then = scf::IfOp::create(b, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
+    Value address =
+        LLVM::GEPOp::create(then, loc, target.getType(), b.getF32Type(), target, ArrayRef<LLVM::GEPArg>{place});
+    LLVM::StoreOp::create(then, loc, value, address, /*alignment=*/4);
+  }
+}

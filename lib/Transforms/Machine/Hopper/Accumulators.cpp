@@ -4,6 +4,7 @@
 ///
 /// Elements 4n and 4n + 1 of a thread are neighbours in one row, 4n + 2 and 4n + 3 those eight rows below;
 /// the four threads of a quad share their rows.
+#include "../Roles/Halves.h"
 #include "RoleLowering.h"
 #include "Walk.h"
 
@@ -115,8 +116,7 @@ LogicalResult hopper::checkOperand(Operation *op, TileType tile, bool transposed
 
 /// Halves that registers hold, two a register.
 static bool isHeld(AccType type) {
-  Type element = type.getElementType();
-  return type.getRows() == 64 && type.getColumns() % 16 == 0 && (element.isBF16() || element.isF16());
+  return type.getRows() == 64 && type.getColumns() % 16 == 0 && isHalf(type.getElementType());
 }
 
 /// Four registers have the rows of 16 columns of an accumulator, which are the contraction.
@@ -197,19 +197,10 @@ LogicalResult RoleLowering::lower(OpBuilder &b, SplatOp op) {
       return op.emitError("tiles: registers hold 64 rows of bf16 or f16, and a multiple of 16 columns, of the number's type; "
                           "got ")
              << type;
-    Value half = arith::BitcastOp::create(b, loc, b.getI16Type(), value);
-    Value word = arith::ExtUIOp::create(b, loc, b.getI32Type(), half);
-    value = arith::OrIOp::create(b, loc, word, arith::ShLIOp::create(b, loc, word, Instructions(b, loc).constant(16)));
+    value = twiceInWord(b, loc, value);
   }
   setPieces(op.getAcc(), Pieces(countPieces(type), value));
   return success();
-}
-
-/// Of a word of two.
-static Value halfOf(OpBuilder &b, Location loc, Value word, Type type, bool isHigh) {
-  Instructions i(b, loc);
-  Value both = LLVM::BitcastOp::create(b, loc, VectorType::get(2, type), word);
-  return LLVM::ExtractElementOp::create(b, loc, both, i.constant(isHigh));
 }
 
 Value RoleLowering::element(OpBuilder &b, Value acc, size_t n) {
@@ -240,9 +231,8 @@ Value RoleLowering::applyAt(OpBuilder &b, MapOp op, size_t n) {
 /// Neighbours are rounded by one instruction, and share a register.
 LogicalResult RoleLowering::lowerRounding(OpBuilder &b, MapOp op) {
   AccType type = op.getResult().getType();
-  auto yield = cast<YieldOp>(op.getBody().front().getTerminator());
-  auto rounding = yield.getOperand(0).getDefiningOp<arith::TruncFOp>();
-  if (!isHeld(type) || !rounding || !rounding.getIn().getType().isF32())
+  arith::TruncFOp rounding = roundingOf(op);
+  if (!isHeld(type) || !rounding)
     return op.emitError("tiles: registers hold 64 rows of bf16 or f16, and a multiple of 16 columns, that a map rounds last, "
                         "by 'arith.truncf' of f32; got ")
            << type;

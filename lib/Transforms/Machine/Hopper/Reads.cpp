@@ -2,6 +2,7 @@
 /// \file
 /// Accumulators that are read: from other accumulators, from tiles, and element by element from arrays.
 #include "../../Buffers/Addressing.h"
+#include "../Roles/Halves.h"
 #include "RoleLowering.h"
 
 using namespace mlir;
@@ -71,8 +72,7 @@ SmallVector<Value> RoleLowering::readWords(OpBuilder &b, ReadTileOp op, int64_t 
 /// As the left side of products takes it: two halves a word. All words have been loaded before the stage is released.
 LogicalResult RoleLowering::holdTile(OpBuilder &b, ReadTileOp op) {
   AccType acc = op.getAcc().getType();
-  bool isHalf = acc.getElementType().isBF16() || acc.getElementType().isF16();
-  if (!isHalf || acc.getRows() != 64 || acc.getColumns() % 16 != 0 || !lineBytes(op.getTile().getType()))
+  if (!isHalf(acc.getElementType()) || acc.getRows() != 64 || acc.getColumns() % 16 != 0 || !lineBytes(op.getTile().getType()))
     return op.emitError("tiles: 64 rows of bf16 or f16, and a multiple of 16 columns, are held as they are; got ") << acc;
   Pieces words, loaded;
   for (int64_t pair = 0; pair < acc.getColumns() / 16; ++pair) {
@@ -88,19 +88,10 @@ LogicalResult RoleLowering::holdTile(OpBuilder &b, ReadTileOp op) {
 RoleLowering::Pieces RoleLowering::readPair(OpBuilder &b, ReadTileOp op, int64_t pair) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
-  auto two = VectorType::get(2, op.getTile().getType().getElementType());
   SmallVector<Value> words = readWords(b, op, pair);
   if (!waitsForStore(op.getAcc())) // a store uses what it reads
     i.waitForLoads(words.front());
-  Pieces values;
-  for (Value word : words) {
-    Value both = LLVM::BitcastOp::create(b, loc, two, word);
-    for (int64_t half : {0, 1}) {
-      Value value = LLVM::ExtractElementOp::create(b, loc, both, i.constant(half));
-      values.push_back(arith::ExtFOp::create(b, loc, b.getF32Type(), value));
-    }
-  }
-  return values;
+  return widened(b, loc, words, op.getTile().getType().getElementType());
 }
 
 //===- Arrays -------------------------------------------------------------===//
@@ -121,12 +112,7 @@ RoleLowering::Pieces RoleLowering::coordinates(OpBuilder &b, MapOp op, size_t n)
   Value row = i.add(rowOf(b, loc, i, group), number % 4 / 2 * 8), column = i.constant(0);
   if (!op.getResult().getType().isOfRows())
     column = i.add(i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 2), number / 4 * 8 + number % 2);
-  Pieces found, owns{row, column};
-  for (auto [place, own] : llvm::zip(op.getPlaces(), owns)) {
-    Value first = mapping.lookupOrDefault(place);
-    found.push_back(arith::AddIOp::create(b, loc, first, castInteger(b, loc, own, first.getType())));
-  }
-  return found;
+  return placesAt(b, op, row, column);
 }
 
 /// Neighbours lie side by side, for both rows that a thread has.

@@ -2,6 +2,7 @@
 /// \file
 /// Loops and branches of a role, whose carried tile values become several values.
 #include "RoleBody.h"
+#include "../../Buffers/Addressing.h"
 #include "../LaunchMapping.h"
 #include "../../Stages.h"
 #include "WarpInstructions.h"
@@ -43,6 +44,15 @@ void RoleBody::distribute(ValueRange before, ValueRange all) {
     setPieces(value, all.take_front(count));
     all = all.drop_front(count);
   }
+}
+
+RoleBody::Pieces RoleBody::placesAt(OpBuilder &b, MapOp op, Value row, Value column) {
+  Pieces found, owns{row, column};
+  for (auto [place, own] : llvm::zip(op.getPlaces(), owns)) {
+    Value first = mapping.lookupOrDefault(place);
+    found.push_back(arith::AddIOp::create(b, op.getLoc(), first, castInteger(b, op.getLoc(), own, first.getType())));
+  }
+  return found;
 }
 
 Value RoleBody::applyMap(OpBuilder &b, MapOp op, llvm::function_ref<Value(Value)> element, ValueRange coordinates,

@@ -85,6 +85,8 @@ protected:
   llvm::LogicalResult lower(mlir::OpBuilder &b, LoadAccOp op);
   llvm::LogicalResult lower(mlir::OpBuilder &b, StoreAccOp op);
 
+  /// The places of a map, `row` and `column` further.
+  Pieces placesAt(mlir::OpBuilder &b, MapOp op, mlir::Value row, mlir::Value column);
   /// The arithmetic of a map on what `element` takes of its values, at `coordinates`; is its column an even one?
   mlir::Value applyMap(mlir::OpBuilder &b, MapOp op, llvm::function_ref<mlir::Value(mlir::Value)> element,
                        mlir::ValueRange coordinates = {}, bool isEven = false);
