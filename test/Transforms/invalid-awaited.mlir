@@ -29,7 +29,7 @@ func.func @columns(%zero: bf16) attributes {lacis.gpu_kernel} {
     %t = lacis.acquire %ring : !lacis.ring<2, <64x8xbf16>> -> !lacis.tile<64x8xbf16>
     %all = lacis.splat %zero : bf16 to !lacis.acc<64x16xbf16>
     %a = lacis.columns %all from 0 : !lacis.acc<64x16xbf16> to !lacis.acc<64x8xbf16>
-    // expected-error @+1 {{tiles: an accumulator as a has 64 rows of bf16 or f16, and a multiple of 16 columns; got '!lacis.acc<64x8xbf16>'}}
+    // expected-error @+1 {{tiles: registers hold 64 rows of bf16 or f16, and a multiple of 16 columns; got '!lacis.acc<64x8xbf16>'}}
     %s = lacis.mma %a, %t : !lacis.acc<64x8xbf16>, !lacis.tile<64x8xbf16> into !lacis.acc<64x64xf32>
     lacis.yield
   }
@@ -43,7 +43,7 @@ func.func @rounded(%zero: f32, %half: bf16) attributes {lacis.gpu_kernel} {
     lacis.yield
   } consumers 1 (%c : i32) {
     %a = lacis.splat %zero : f32 to !lacis.acc<64x64xf32>
-    // expected-error @+1 {{tiles: registers hold 64 rows of bf16 or f16, and a multiple of 16 columns, that a map rounds last, by 'arith.truncf' of f32; got '!lacis.acc<64x64xbf16>'}}
+    // expected-error @+1 {{tiles: registers hold what a map rounds last, by 'arith.truncf' of f32; got '!lacis.acc<64x64xbf16>'}}
     %b = lacis.map %a {
     ^bb0(%e: f32):
       lacis.yield %half : bf16
@@ -90,7 +90,7 @@ func.func @held() attributes {lacis.gpu_kernel} {
     lacis.yield
   } consumers 1 (%c : i32) {
     %t = lacis.acquire %ring : !lacis.ring<2, <32x64xbf16>> -> !lacis.tile<32x64xbf16>
-    // expected-error @+1 {{tiles: 64 rows of bf16 or f16, and a multiple of 16 columns, are held as they are; got '!lacis.acc<32x64xbf16>'}}
+    // expected-error @+1 {{tiles: registers hold 64 rows of bf16 or f16, and a multiple of 16 columns; got '!lacis.acc<32x64xbf16>'}}
     %0 = lacis.read_tile %t : !lacis.tile<32x64xbf16> to !lacis.acc<32x64xbf16>
     lacis.yield
   }

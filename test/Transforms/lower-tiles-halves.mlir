@@ -33,8 +33,21 @@ func.func @columns(%half: bf16) attributes {lacis.gpu_kernel, lacis.block = arra
   lacis.roles producer {
     lacis.yield
   } consumers 1 (%c : i32) {
-    // expected-error @+1 {{tiles: registers hold 64 rows of bf16 or f16, and a multiple of 16 columns, of the number's type; got '!lacis.acc<64x8xbf16>'}}
+    // expected-error @+1 {{tiles: registers hold 64 rows of bf16 or f16, and a multiple of 16 columns; got '!lacis.acc<64x8xbf16>'}}
     %all = lacis.splat %half : bf16 to !lacis.acc<64x8xbf16>
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+func.func @number(%single: f32) attributes {lacis.gpu_kernel, lacis.block = array<i64: 1, 1, 1>} {
+  lacis.roles producer {
+    lacis.yield
+  } consumers 1 (%c : i32) {
+    // expected-error @+1 {{tiles: registers hold a number of the accumulator's type; got 'f32'}}
+    %all = lacis.splat %single : f32 to !lacis.acc<64x16xbf16>
     lacis.yield
   }
   return

@@ -127,10 +127,24 @@ RoleLowering::Pieces RoleLowering::loadColumnPair(OpBuilder &b, LoadColumnsOp op
   return pair;
 }
 
-void RoleLowering::loadRowsOf(OpBuilder &b, Value acc) {
+void RoleLowering::loadFor(OpBuilder &b, Value acc) {
   if (auto map = acc.getDefiningOp<MapOp>())
     for (Value value : map.getValues())
-      loadRowsOf(b, value);
+      loadFor(b, value);
   else if (auto load = acc.getDefiningOp<LoadRowsOp>(); load && !rowsOfLoops.contains(acc))
     loadRows(b, load);
+}
+
+/// Entries are read line by line, as stores go.
+Value RoleLowering::element(OpBuilder &b, Value acc, size_t n, const Share &share) {
+  auto found = entries.find(acc);
+  return found == entries.end() ? Accumulators::element(b, acc, n, share)
+                                : found->second[static_cast<int64_t>(n) / 4 % share.wide() * 2 + n % 2];
+}
+
+LogicalResult RoleLowering::lower(OpBuilder &b, MapOp op) {
+  bool readsEntries = llvm::any_of(op.getValues(), [](Value value) { return value.getDefiningOp<LoadEntriesOp>(); });
+  if (readsEntries && !waitsForStore(op.getResult()))
+    return op.emitError("tiles: only what is stored, and nothing else, may read entries");
+  return Accumulators::lower(b, op);
 }

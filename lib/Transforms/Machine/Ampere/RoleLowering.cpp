@@ -8,11 +8,6 @@ using namespace mlir;
 using namespace lacis;
 using namespace lacis::ampere;
 
-Share RoleLowering::shareOf(AccType type) const {
-  return {byRows ? type.getRows() / kWarps : type.getRows(), byRows ? type.getColumns() : type.getColumns() / kWarps,
-          byRows};
-}
-
 LogicalResult RoleLowering::checkAcc(Operation *op, AccType type) const {
   constexpr int64_t rows = 16, columns = 16, most = 128; // of an instruction, of a load, pieces of a thread
   int64_t tall = rows * (byRows ? kWarps : 1), wide = columns * (byRows ? 1 : kWarps);
@@ -32,55 +27,14 @@ LogicalResult RoleLowering::checkHeld(Operation *op, AccType type) const {
          << rows << " rows and of " << columns << " columns; got " << type;
 }
 
-std::pair<Value, Value> RoleLowering::firstPiece(OpBuilder &b, Location loc, const Share &share) {
-  Instructions i(b, loc);
-  Value row = arith::ShRUIOp::create(b, loc, group.lane, i.constant(2));
-  Value column = i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 2);
-  Value &side = byRows ? row : column;
-  side = i.add(side, i.multiply(group.warp, byRows ? share.rows : share.columns));
-  return {row, column};
-}
-
 size_t RoleLowering::countPieces(Type type) const {
-  if (auto acc = dyn_cast<AccType>(type)) { // a register has one float32, or two halves
-    Share share = shareOf(acc);
-    int64_t each = acc.getElementType().isF32() ? 4 : 2;
-    return acc.isOfRows() ? 2 * share.tall() : each * share.tall() * share.wide();
-  }
-  return isa<RingType>(type) ? 2 : 1;
+  return isa<RingType>(type) ? 2 : Accumulators::countPieces(type);
 }
 
 std::optional<LogicalResult> RoleLowering::lowerTiles(OpBuilder &b, Operation &op) {
   return lowerOneOf<AcquireOp, AdvanceOp, RevisitOp, ReleaseOp, CompleteOp, LoadTileOp, LoadRunOp, StoreTileOp,
                     StoreRowsOp, StoreBlocksOp, LoadEntriesOp, SplatOp, MmaOp, MapOp, ReduceRowsOp, ColumnsOp, ReadTileOp,
                     ReadColumnsOp, LoadRowsOp, LoadColumnsOp>(op, [&](auto own) { return lower(b, own); });
-}
-
-LogicalResult RoleLowering::lower(OpBuilder &b, SplatOp op) {
-  AccType type = op.getAcc().getType();
-  Value value = mapping.lookupOrDefault(op.getValue());
-  if (!type.getElementType().isF32()) {
-    if (failed(checkHeld(op, type)))
-      return failure();
-    value = twiceInWord(b, op.getLoc(), value);
-  }
-  setPieces(op.getAcc(), Pieces(countPieces(type), value));
-  return success();
-}
-
-FailureOr<RoleBody::TilePairs> RoleLowering::tilePairs(OpBuilder &b, Operation *op, AccType acc) {
-  Location loc = op->getLoc();
-  Instructions i(b, loc);
-  if (failed(checkAcc(op, acc)))
-    return failure();
-  Share share = shareOf(acc);
-  auto [row, column] = firstPiece(b, loc, share);
-  TilePairs own{i.add(i.multiply(row, acc.getColumns()), column), {}};
-  for (int64_t tall = 0; tall < share.rows; tall += 16)
-    for (int64_t eight = 0; eight < share.columns; eight += 8)
-      for (int64_t below : {0, 8})
-        own.offsets.push_back((tall + below) * acc.getColumns() + eight);
-  return own;
 }
 
 //===- Rings --------------------------------------------------------------===//

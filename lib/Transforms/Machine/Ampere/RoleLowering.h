@@ -5,42 +5,28 @@
 #ifndef LACIS_LIB_TRANSFORMS_MACHINE_AMPERE_ROLELOWERING_H
 #define LACIS_LIB_TRANSFORMS_MACHINE_AMPERE_ROLELOWERING_H
 
+#include "../Roles/Accumulators.h"
 #include "../Roles/Reads.h"
-#include "../Roles/RoleBody.h"
 #include "Instructions.h"
 #include "SharedMemory.h"
 
 #include "llvm/ADT/MapVector.h"
 
-#include <map>
-
 namespace lacis::ampere {
-
-/// The part of an accumulator that one of the four warps holds, in products of 16 x 8. Element p of product
-/// (row, column) is piece 4 * (row * wide + column) + p: 0 and 1 are neighbours in a row, 2 and 3 those eight rows
-/// below.
-struct Share {
-  int64_t rows = 0, columns = 0; // of a warp
-  bool byRows = false;           // the warps have different rows, else different columns
-
-  int64_t tall() const { return rows / 16; }
-  int64_t wide() const { return columns / 8; }
-  /// The element of a single column that belongs to piece `n`.
-  size_t rowOf(size_t n) const { return n / 4 / wide() * 2 + n % 4 / 2; }
-};
 
 /// Rows and columns of a matrix behind a pointer.
 struct Matrix {
   mlir::Value pointer, rows, columns; // i64
 };
 
-class RoleLowering : public RoleBody {
+class RoleLowering : public Accumulators {
 public:
-  /// `byRows`: rows of accumulators are added up, or columns of them taken, so that a warp holds whole rows.
+  /// Of a producer the lane of `group` is the number of the thread among those that copy. `byRows`: rows of accumulators
+  /// are added up, or columns of them taken, so that a warp holds whole rows.
   RoleLowering(const SharedMemory &memory, Warpgroup group, bool isProducer, bool byRows, mlir::func::FuncOp kernel)
-      : RoleBody(isProducer), memory(memory), group(group), byRows(byRows), kernel(kernel) {}
+      : Accumulators(group, isProducer, byRows), memory(memory), kernel(kernel) {}
 
-  using RoleBody::lower;
+  using Accumulators::lower;
 
 private:
   /// The pieces of a place in a ring, in order.
@@ -49,12 +35,9 @@ private:
   size_t countPieces(mlir::Type type) const override;
   std::optional<llvm::LogicalResult> lowerTiles(mlir::OpBuilder &b, mlir::Operation &op) override;
 
-  Share shareOf(AccType type) const;
-  llvm::LogicalResult checkAcc(mlir::Operation *op, AccType type) const;
-  /// Halves that registers hold, two a register, as the left side of a product takes them.
-  llvm::LogicalResult checkHeld(mlir::Operation *op, AccType type) const;
-  /// The row and the column of a thread's first piece, of an accumulator of such shares.
-  std::pair<mlir::Value, mlir::Value> firstPiece(mlir::OpBuilder &b, mlir::Location loc, const Share &share);
+
+  llvm::LogicalResult checkAcc(mlir::Operation *op, AccType type) const override;
+  llvm::LogicalResult checkHeld(mlir::Operation *op, AccType type) const override;
 
   // Rings
   mlir::Value barrier(Instructions &i, int64_t first, mlir::Value stage);
@@ -80,32 +63,23 @@ private:
   llvm::LogicalResult lower(mlir::OpBuilder &b, LoadRunOp op);
 
   // Accumulators
-  llvm::LogicalResult lower(mlir::OpBuilder &b, SplatOp op);
   llvm::LogicalResult lower(mlir::OpBuilder &b, MmaOp op);
   /// `a`: the address of a tile; of halves that registers hold it is null, and they are those from step `first` on.
   Pieces products(mlir::OpBuilder &b, MmaOp op, Pieces acc, mlir::Value a, mlir::Value bTile, int64_t first, int64_t slab);
-  llvm::LogicalResult lower(mlir::OpBuilder &b, MapOp op);
-  llvm::LogicalResult lowerRounding(mlir::OpBuilder &b, MapOp op);
-  mlir::Value applyAt(mlir::OpBuilder &b, MapOp op, size_t n, const Share &share);
-  Pieces coordinates(mlir::OpBuilder &b, MapOp op, size_t n, const Share &share);
-  /// Piece `n`; of a single column, the number of its row. Computed here if its map waits for a store.
-  mlir::Value element(mlir::OpBuilder &b, mlir::Value acc, size_t n, const Share &share);
-  llvm::FailureOr<TilePairs> tilePairs(mlir::OpBuilder &b, mlir::Operation *op, AccType acc) override;
-  void lower(mlir::OpBuilder &b, ReduceRowsOp op);
-  llvm::LogicalResult lower(mlir::OpBuilder &, ColumnsOp op);
   llvm::LogicalResult lower(mlir::OpBuilder &b, ReadTileOp op);
   llvm::LogicalResult lower(mlir::OpBuilder &b, ReadColumnsOp op);
   llvm::SmallVector<mlir::Value> readWords(mlir::OpBuilder &b, ReadTileOp op, int64_t row, int64_t column);
-  /// The pieces of product (row, column) and of the one beside it; `column` is even.
-  Pieces readPair(mlir::OpBuilder &b, ReadTileOp op, int64_t row, int64_t column);
+  Pieces readPair(mlir::OpBuilder &b, ReadTileOp op, int64_t row, int64_t column) override;
   /// A number for each row is loaded where it is needed first: no registers wait through a sum. What loops inside need
   /// is loaded before them.
   llvm::LogicalResult lower(mlir::OpBuilder &b, LoadRowsOp op);
   void loadRows(mlir::OpBuilder &b, LoadRowsOp op);
-  void loadRowsOf(mlir::OpBuilder &b, mlir::Value acc);
+  void loadFor(mlir::OpBuilder &b, mlir::Value acc) override;
+  mlir::Value element(mlir::OpBuilder &b, mlir::Value acc, size_t n, const Share &share) override;
+  using Accumulators::element;
+  llvm::LogicalResult lower(mlir::OpBuilder &b, MapOp op);
   llvm::LogicalResult lower(mlir::OpBuilder &, LoadColumnsOp op) { return checkLoadColumns(op); }
-  /// The two columns that a thread has of eight.
-  Pieces loadColumnPair(mlir::OpBuilder &b, LoadColumnsOp op, int64_t eight);
+  Pieces loadColumnPair(mlir::OpBuilder &b, LoadColumnsOp op, int64_t eight) override;
 
   // Stores
   mlir::Value lineRow(mlir::OpBuilder &b, AccType acc, mlir::ValueRange firsts, int64_t line, bool transposed,
@@ -124,13 +98,9 @@ private:
   llvm::LogicalResult lower(mlir::OpBuilder &b, StoreBlocksOp op);
 
   const SharedMemory &memory;
-  Warpgroup group; // of a producer: `lane` is the number of the thread among those that copy
-  const bool byRows;
   mlir::func::FuncOp kernel;
   llvm::DenseMap<mlir::Value, Matrix> matrices;
-  std::map<std::pair<int64_t, int64_t>, Pieces> pairs; // that one line of a store has read
-  llvm::DenseMap<mlir::Value, Pieces> entries;         // likewise
-  std::map<std::pair<mlir::Operation *, int64_t>, Pieces> columnPairs; // likewise, of vectors along the columns
+  llvm::DenseMap<mlir::Value, Pieces> entries; // that one line of a store has read
   llvm::DenseSet<mlir::Value> rowsOfLoops;             // numbers of rows that are loaded
   llvm::MapVector<mlir::Block *, Pieces> loads; // since the last release, by block: words that depend on each
 };

@@ -4,11 +4,12 @@
 #ifndef LACIS_LIB_TRANSFORMS_MACHINE_AMPERE_SHAREDMEMORY_H
 #define LACIS_LIB_TRANSFORMS_MACHINE_AMPERE_SHAREDMEMORY_H
 
+#include "../Roles/Accumulators.h"
 #include "../Roles/Rings.h"
 
 namespace lacis::ampere {
 
-constexpr int64_t kWarps = 4, kLanes = 32;         // of a consumer, of a warp
+constexpr int64_t kLanes = 32;                     // of a warp
 constexpr int64_t kCopyThreads = 128;              // of all producers: registers go to four warps at a time
 constexpr int64_t kGroupThreads = kWarps * kLanes; // of a consumer
 

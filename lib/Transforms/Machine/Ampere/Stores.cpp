@@ -126,7 +126,6 @@ RoleLowering::Pieces RoleLowering::wordsOf(OpBuilder &b, Value acc, Type element
   Share share = shareOf(cast<AccType>(acc.getType()));
   Pieces words;
   pairs.clear();
-  columnPairs.clear();
   loadEntriesOf(b, acc, line);
   for (int64_t n = 0; n < (transposed ? 2 * share.tall() : share.wide()); ++n) {
     auto [eight, across] = transposed ? std::pair(n, line) : std::pair(line, n);
@@ -144,7 +143,7 @@ void RoleLowering::storeLines(OpBuilder &b, Value acc, Type element, const Matri
   Instructions i(b, loc);
   AccType type = cast<AccType>(acc.getType());
   Share share = shareOf(type);
-  loadRowsOf(b, acc);
+  loadFor(b, acc);
   Value member = arith::AndIOp::create(b, loc, group.lane, i.constant(3));
   if (byRows == transposed) {
     Value warp = i.multiply(group.warp, byRows ? share.rows : share.columns);
@@ -183,7 +182,6 @@ void RoleLowering::storeSingles(OpBuilder &b, Value acc, const Matrix &matrix, V
     to.put(values, b.getF32Type(), row, at, to.less(row, matrix.rows));
   };
   pairs.clear();
-  columnPairs.clear();
   loadEntriesOf(b, acc, line);
   for (int64_t n = 0; n < (transposed ? 2 * share.tall() : share.wide()); ++n) {
     auto [eight, across] = transposed ? std::pair(n, line) : std::pair(line, n);

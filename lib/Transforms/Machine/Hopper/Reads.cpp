@@ -9,14 +9,6 @@ using namespace mlir;
 using namespace lacis;
 using namespace lacis::hopper;
 
-LogicalResult RoleLowering::lower(OpBuilder &, ColumnsOp op) {
-  int64_t first = op.getFirst(), count = op.getResult().getType().getColumns();
-  if (first % 8 != 0 || count % 8 != 0)
-    return op.emitError("tiles: columns are taken by eight, from a multiple of eight");
-  setPieces(op.getResult(), ArrayRef(pieces(op.getValue())).slice(first / 2, count / 2));
-  return success();
-}
-
 //===- Tiles --------------------------------------------------------------===//
 
 /// 16-byte chunks are exchanged by the row's number.
@@ -41,6 +33,10 @@ Value RoleLowering::fragment(OpBuilder &b, Instructions &i, int64_t pair, int64_
   return swizzled(b, loc, i, i.add(i.multiply(boxRow, line), bytes), line);
 }
 
+static LogicalResult refuseRows(ReadTileOp op) {
+  return op.emitError("tiles: rows of bf16 or f16 tiles have 16, 32 or 64 elements; got ") << op.getTile().getType();
+}
+
 LogicalResult RoleLowering::lower(OpBuilder &b, ReadTileOp op) {
   TileType tile = op.getTile().getType();
   AccType acc = op.getAcc().getType();
@@ -51,10 +47,10 @@ LogicalResult RoleLowering::lower(OpBuilder &b, ReadTileOp op) {
   if (failed(checkAcc(op, acc)))
     return failure();
   if (!line || acc.getColumns() % 16 != 0 || element.getIntOrFloatBitWidth() != 16)
-    return op.emitError("tiles: rows of bf16 or f16 tiles have 16, 32 or 64 elements; got ") << tile;
+    return refuseRows(op);
   Pieces values;
   for (int64_t pair = 0; pair < acc.getColumns() / 16 && !waitsForStore(op.getAcc()); ++pair)
-    llvm::append_range(values, readPair(b, op, pair));
+    llvm::append_range(values, readPair(b, op, /*row=*/0, 2 * pair));
   setPieces(op.getAcc(), values);
   return success();
 }
@@ -72,8 +68,10 @@ SmallVector<Value> RoleLowering::readWords(OpBuilder &b, ReadTileOp op, int64_t 
 /// As the left side of products takes it: two halves a word. All words have been loaded before the stage is released.
 LogicalResult RoleLowering::holdTile(OpBuilder &b, ReadTileOp op) {
   AccType acc = op.getAcc().getType();
-  if (!isHalf(acc.getElementType()) || acc.getRows() != 64 || acc.getColumns() % 16 != 0 || !lineBytes(op.getTile().getType()))
-    return op.emitError("tiles: 64 rows of bf16 or f16, and a multiple of 16 columns, are held as they are; got ") << acc;
+  if (failed(checkHeld(op, acc)))
+    return failure();
+  if (!lineBytes(op.getTile().getType()))
+    return refuseRows(op);
   Pieces words, loaded;
   for (int64_t pair = 0; pair < acc.getColumns() / 16; ++pair) {
     llvm::append_range(words, readWords(b, op, pair));
@@ -85,10 +83,11 @@ LogicalResult RoleLowering::holdTile(OpBuilder &b, ReadTileOp op) {
   return success();
 }
 
-RoleLowering::Pieces RoleLowering::readPair(OpBuilder &b, ReadTileOp op, int64_t pair) {
+/// The eight elements of a thread in 16 columns.
+RoleLowering::Pieces RoleLowering::readPair(OpBuilder &b, ReadTileOp op, int64_t, int64_t column) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
-  SmallVector<Value> words = readWords(b, op, pair);
+  SmallVector<Value> words = readWords(b, op, column / 2);
   if (!waitsForStore(op.getAcc())) // a store uses what it reads
     i.waitForLoads(words.front());
   return widened(b, loc, words, op.getTile().getType().getElementType());
@@ -100,19 +99,6 @@ RoleLowering::Pieces RoleLowering::readPair(OpBuilder &b, ReadTileOp op, int64_t
 static Value rowOf(OpBuilder &b, Location loc, Instructions &i, const Warpgroup &group) {
   Value quad = arith::ShRUIOp::create(b, loc, group.lane, i.constant(2));
   return i.add(i.multiply(group.warp, 16), quad);
-}
-
-/// Of element `n` of a thread, as the body of the map takes them.
-RoleLowering::Pieces RoleLowering::coordinates(OpBuilder &b, MapOp op, size_t n) {
-  if (op.getPlaces().empty())
-    return {};
-  Location loc = op.getLoc();
-  Instructions i(b, loc);
-  auto number = static_cast<int64_t>(n);
-  Value row = i.add(rowOf(b, loc, i, group), number % 4 / 2 * 8), column = i.constant(0);
-  if (!op.getResult().getType().isOfRows())
-    column = i.add(i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 2), number / 4 * 8 + number % 2);
-  return placesAt(b, op, row, column);
 }
 
 /// Neighbours lie side by side, for both rows that a thread has.
@@ -158,29 +144,15 @@ LogicalResult RoleLowering::lower(OpBuilder &b, LoadRowsOp op) {
   return success();
 }
 
-/// The two columns, of eight, in which a thread has elements `n` to `n` + 3.
-void RoleLowering::loadColumnPair(OpBuilder &b, LoadColumnsOp op, size_t n) {
+RoleLowering::Pieces RoleLowering::loadColumnPair(OpBuilder &b, LoadColumnsOp op, int64_t eight) {
   Instructions i(b, op.getLoc());
   Value array = mapping.lookupOrDefault(op.getSource()), size = mapping.lookupOrDefault(op.getSize());
   Value own = i.multiply(arith::AndIOp::create(b, op.getLoc(), group.lane, i.constant(3)), 2);
-  Value first = i.add(i.add(mapping.lookupOrDefault(op.getFirst()), own), static_cast<int64_t>(n) / 4 * 8);
+  Value first = i.add(i.add(mapping.lookupOrDefault(op.getFirst()), own), 8 * eight);
   Pieces pair;
   for (int64_t beside : {0, 1})
     pair.push_back(columnElement(b, op, array, i.add(first, beside), size));
-  setPieces(op.getAcc(), pair);
-}
-
-FailureOr<RoleBody::TilePairs> RoleLowering::tilePairs(OpBuilder &b, Operation *op, AccType acc) {
-  Location loc = op->getLoc();
-  Instructions i(b, loc);
-  if (failed(checkAcc(op, acc)))
-    return failure();
-  Value pair = i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 2);
-  TilePairs own{i.add(i.multiply(rowOf(b, loc, i, group), acc.getColumns()), pair), {}};
-  for (int64_t eight = 0; eight < acc.getColumns(); eight += 8)
-    for (int64_t below : {0, 8})
-      own.offsets.push_back(below * acc.getColumns() + eight);
-  return own;
+  return pair;
 }
 
 Value RoleLowering::rowIn(OpBuilder &b, ValueRange firsts, int64_t below) {

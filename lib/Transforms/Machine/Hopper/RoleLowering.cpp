@@ -11,9 +11,7 @@ using namespace lacis;
 using namespace lacis::hopper;
 
 size_t RoleLowering::countPieces(Type type) const {
-  if (auto acc = dyn_cast<AccType>(type)) // a register has one float32, or two halves; there are two rows
-    return acc.isOfRows() ? 2 : acc.getColumns() * acc.getElementType().getIntOrFloatBitWidth() / 64;
-  return isa<RingType>(type) ? 3 : 1;
+  return isa<RingType>(type) ? 3 : Accumulators::countPieces(type);
 }
 
 /// Who the thread is, found out anew.

@@ -4,8 +4,8 @@
 #ifndef LACIS_LIB_TRANSFORMS_MACHINE_HOPPER_ROLELOWERING_H
 #define LACIS_LIB_TRANSFORMS_MACHINE_HOPPER_ROLELOWERING_H
 
+#include "../Roles/Accumulators.h"
 #include "../Roles/Reads.h"
-#include "../Roles/RoleBody.h"
 #include "Awaited.h"
 #include "Instructions.h"
 #include "SharedMemory.h"
@@ -13,18 +13,23 @@
 
 namespace lacis::hopper {
 
-class RoleLowering : public RoleBody {
+/// An accumulator of one consumer: 64 rows; each thread holds half a column of two rows for each column.
+llvm::LogicalResult checkAcc(mlir::Operation *op, AccType type);
+
+class RoleLowering : public Accumulators {
 public:
   RoleLowering(const SharedMemory &memory, TensorMaps &maps, const Awaited &awaited, Warpgroup group, bool isProducer)
-      : RoleBody(isProducer), memory(memory), maps(maps), awaited(awaited), group(group) {}
+      : Accumulators(group, isProducer, /*byRows=*/true), memory(memory), maps(maps), awaited(awaited) {}
 
-  using RoleBody::lower;
+  using Accumulators::lower;
 
 private:
   /// The pieces of a place in a ring, in order.
   enum Place { Stage, Parity, Previous };
 
   size_t countPieces(mlir::Type type) const override;
+  llvm::LogicalResult checkAcc(mlir::Operation *op, AccType type) const override { return hopper::checkAcc(op, type); }
+  llvm::LogicalResult checkHeld(mlir::Operation *op, AccType type) const override;
   std::optional<llvm::LogicalResult> lowerTiles(mlir::OpBuilder &b, mlir::Operation &op) override;
 
   Warpgroup groupHere(mlir::OpBuilder &b, mlir::Location loc);
@@ -67,7 +72,6 @@ private:
   void storeBox(mlir::OpBuilder &b, mlir::Value acc, int64_t pass, bool transposed, mlir::Type type, Store store);
 
   // Accumulators
-  llvm::LogicalResult lower(mlir::OpBuilder &b, SplatOp op);
   llvm::LogicalResult lower(mlir::OpBuilder &b, MmaOp op);
   void lowerAwaited(mlir::OpBuilder &b, MmaOp op);
   llvm::LogicalResult lower(mlir::OpBuilder &b, MmaGatheredOp op);
@@ -83,35 +87,24 @@ private:
                         const Sides &from);
   Pieces choose(mlir::OpBuilder &b, MmaOp op, int64_t low, int64_t high, mlir::Value found, mlir::Value present,
                 Pieces acc, const Sides &from);
-  llvm::LogicalResult lower(mlir::OpBuilder &b, MapOp op);
-  llvm::LogicalResult lowerRounding(mlir::OpBuilder &b, MapOp op);
-  /// Element `n` of a thread; of a single column, the number of its row. Computed here if its map waits for a store.
-  mlir::Value element(mlir::OpBuilder &b, mlir::Value acc, size_t n);
   mlir::Value elementApart(mlir::OpBuilder &b, mlir::Value acc, size_t n);
-  mlir::Value applyAt(mlir::OpBuilder &b, MapOp op, size_t n);
-  Pieces coordinates(mlir::OpBuilder &b, MapOp op, size_t n);
-  void lower(mlir::OpBuilder &b, ReduceRowsOp op);
 
   // Reads
   /// Where, in a box of rows of `line` bytes, this lane's row of 16 accumulator columns is: four matrices of 8x8.
   mlir::Value fragment(mlir::OpBuilder &b, Instructions &i, int64_t pair, int64_t line, bool transposed);
-  llvm::LogicalResult lower(mlir::OpBuilder &, ColumnsOp op);
   llvm::LogicalResult lower(mlir::OpBuilder &b, ReadTileOp op);
   llvm::SmallVector<mlir::Value> readWords(mlir::OpBuilder &b, ReadTileOp op, int64_t pair);
   llvm::LogicalResult holdTile(mlir::OpBuilder &b, ReadTileOp op);
-  /// The eight elements of a thread in columns [16 * pair, 16 * pair + 16).
-  Pieces readPair(mlir::OpBuilder &b, ReadTileOp op, int64_t pair);
+  Pieces readPair(mlir::OpBuilder &b, ReadTileOp op, int64_t row, int64_t column) override;
   llvm::LogicalResult lower(mlir::OpBuilder &b, ReadColumnsOp op);
   llvm::LogicalResult lower(mlir::OpBuilder &b, LoadRowsOp op);
   llvm::LogicalResult lower(mlir::OpBuilder &, LoadColumnsOp op) { return checkLoadColumns(op); }
-  void loadColumnPair(mlir::OpBuilder &b, LoadColumnsOp op, size_t n);
-  llvm::FailureOr<TilePairs> tilePairs(mlir::OpBuilder &b, mlir::Operation *op, AccType acc) override;
+  Pieces loadColumnPair(mlir::OpBuilder &b, LoadColumnsOp op, int64_t eight) override;
   llvm::LogicalResult lower(mlir::OpBuilder &b, LoadEntriesOp op);
 
   const SharedMemory &memory;
   TensorMaps &maps;
   const Awaited &awaited;
-  Warpgroup group;
   /// Barriers of the stages before those acquired last: free when the products that read them are complete.
   llvm::SmallVector<mlir::Value> previous;
   mlir::Block *acquiredIn = nullptr;
@@ -122,9 +115,6 @@ private:
   mlir::Value stored;
   mlir::Block *storedIn = nullptr;
 };
-
-/// An accumulator of one consumer: 64 rows; each thread holds half a column of two rows for each column.
-llvm::LogicalResult checkAcc(mlir::Operation *op, AccType type);
 
 } // namespace lacis::hopper
 

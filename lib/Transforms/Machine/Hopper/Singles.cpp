@@ -74,7 +74,7 @@ Value RoleLowering::elementApart(OpBuilder &b, Value acc, size_t n) {
   if (read && waitsForStore(read.getAcc()) && n % 4 == 0) {
     group.lane = Instructions(b, acc.getLoc()).here(lane);
     if (n % 8 != 0) // else it is read below
-      setPieces(read.getAcc(), readPair(b, read, static_cast<int64_t>(n) / 8));
+      pairs[{read, 0, n / 8}] = readPair(b, read, /*row=*/0, static_cast<int64_t>(n) / 8 * 2);
   }
   Value value = element(b, acc, n);
   group.lane = lane;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Products, and arithmetic on accumulators: 64 rows over the 128 threads of a warpgroup.
-///
-/// Elements 4n and 4n + 1 of a thread are neighbours in one row, 4n + 2 and 4n + 3 those eight rows below;
-/// the four threads of a quad share their rows.
+/// Products of tiles in shared memory, and of what registers hold: 64 rows over the 128 threads of a warpgroup.
 #include "../Roles/Halves.h"
 #include "RoleLowering.h"
 #include "Walk.h"
@@ -114,24 +111,16 @@ LogicalResult hopper::checkOperand(Operation *op, TileType tile, bool transposed
   return success();
 }
 
-/// Halves that registers hold, two a register.
-static bool isHeld(AccType type) {
-  return type.getRows() == 64 && type.getColumns() % 16 == 0 && isHalf(type.getElementType());
-}
-
 /// Four registers have the rows of 16 columns of an accumulator, which are the contraction.
-static LogicalResult checkHeld(MmaOp op) {
-  auto held = cast<AccType>(op.getA().getType());
-  if (isHeld(held))
+LogicalResult RoleLowering::checkHeld(Operation *op, AccType type) const {
+  if (type.getRows() == 64 && type.getColumns() % 16 == 0 && isHalf(type.getElementType()))
     return success();
-  return op.emitError("tiles: an accumulator as a has 64 rows of bf16 or f16, and a multiple of 16 columns; got ") << held;
+  return op->emitError("tiles: registers hold 64 rows of bf16 or f16, and a multiple of 16 columns; got ") << type;
 }
 
 static LogicalResult checkMma(MmaOp op) {
   TileType bTile = op.getB().getType();
   if (failed(checkAcc(op, op.getResult().getType())))
-    return failure();
-  if (!op.getATile() && failed(checkHeld(op)))
     return failure();
   bool isTf32 = op.getTf32() && !op.getATransposed() && !op.getBTransposed() && lineBytes(op.getATile()) && lineBytes(bTile);
   if (isTf32)
@@ -160,6 +149,8 @@ void RoleLowering::lowerAwaited(OpBuilder &b, MmaOp op) {
 }
 
 LogicalResult RoleLowering::lower(OpBuilder &b, MmaOp op) {
+  if (!op.getATile() && failed(checkHeld(op, cast<AccType>(op.getA().getType()))))
+    return failure();
   if (failed(checkMma(op)))
     return failure();
   if (awaited.contains(op))
@@ -184,114 +175,4 @@ LogicalResult RoleLowering::lower(OpBuilder &b, MmaOp op) {
   if (!previous.empty() && acquiredIn == op->getBlock())
     releasePrevious(i);
   return success();
-}
-
-//===- Arithmetic ---------------------------------------------------------===//
-
-LogicalResult RoleLowering::lower(OpBuilder &b, SplatOp op) {
-  Location loc = op.getLoc();
-  AccType type = op.getAcc().getType();
-  Value value = mapping.lookupOrDefault(op.getValue());
-  if (!type.getElementType().isF32()) {
-    if (!isHeld(type) || value.getType() != type.getElementType())
-      return op.emitError("tiles: registers hold 64 rows of bf16 or f16, and a multiple of 16 columns, of the number's type; "
-                          "got ")
-             << type;
-    value = twiceInWord(b, loc, value);
-  }
-  setPieces(op.getAcc(), Pieces(countPieces(type), value));
-  return success();
-}
-
-Value RoleLowering::element(OpBuilder &b, Value acc, size_t n) {
-  if (waitsForStore(acc)) {
-    if (auto map = acc.getDefiningOp<MapOp>())
-      return applyAt(b, map, n);
-    if (n % 8 == 0) // elements are asked for in order
-      setPieces(acc, readPair(b, acc.getDefiningOp<ReadTileOp>(), n / 8));
-    return pieces(acc)[n % 8];
-  }
-  if (auto load = acc.getDefiningOp<LoadColumnsOp>()) {
-    if (n % 4 == 0) // both rows of a thread have these two columns
-      loadColumnPair(b, load, n);
-    return pieces(acc)[n % 2];
-  }
-  auto type = cast<AccType>(acc.getType());
-  if (!type.getElementType().isF32())
-    return halfOf(b, acc.getLoc(), pieces(acc)[n / 2], type.getElementType(), n % 2 == 1);
-  return type.isOfRows() ? pieces(acc)[n % 4 / 2] : pieces(acc)[n];
-}
-
-/// What the map makes of element `n` of a thread.
-Value RoleLowering::applyAt(OpBuilder &b, MapOp op, size_t n) {
-  bool isEven = n % 2 == 0 && !op.getResult().getType().isOfRows();
-  return applyMap(b, op, [&](Value value) { return element(b, value, n); }, coordinates(b, op, n), isEven);
-}
-
-/// Neighbours are rounded by one instruction, and share a register.
-LogicalResult RoleLowering::lowerRounding(OpBuilder &b, MapOp op) {
-  AccType type = op.getResult().getType();
-  arith::TruncFOp rounding = roundingOf(op);
-  if (!isHeld(type) || !rounding)
-    return op.emitError("tiles: registers hold 64 rows of bf16 or f16, and a multiple of 16 columns, that a map rounds last, "
-                        "by 'arith.truncf' of f32; got ")
-           << type;
-  Instructions i(b, op.getLoc());
-  Pieces results;
-  for (int64_t n = 0; n < type.getColumns() / 2; n += 2) {
-    Value pair[2];
-    for (int64_t side : {0, 1}) {
-      (void)applyAt(b, op, n + side);
-      pair[side] = mapping.lookup(rounding.getIn());
-    }
-    results.push_back(i.pack(pair[0], pair[1], type.getElementType()));
-  }
-  setPieces(op.getResult(), results);
-  return success();
-}
-
-LogicalResult RoleLowering::lower(OpBuilder &b, MapOp op) {
-  AccType type = op.getResult().getType();
-  bool isColumn = type.isOfRows();
-  if (!type.getElementType().isF32())
-    return lowerRounding(b, op);
-  if (!isColumn && failed(checkAcc(op, type)))
-    return failure();
-  if (waitsForStore(op.getResult()))
-    return success();
-  Pieces results;
-  for (int64_t n = 0, count = isColumn ? 2 : type.getColumns() / 2; n < count; ++n)
-    results.push_back(applyAt(b, op, isColumn ? 2 * n : n));
-  setPieces(op.getResult(), results);
-  return success();
-}
-
-/// Within a thread, then across the four threads that share a row; parts stay with the threads.
-void RoleLowering::lower(OpBuilder &b, ReduceRowsOp op) {
-  Location loc = op.getLoc();
-  Instructions i(b, loc);
-  auto combine = [&](Value x, Value y) -> Value {
-    if (!x)
-      return y;
-    if (op.getKind() == "sum")
-      return arith::AddFOp::create(b, loc, x, y);
-    return LLVM::MaximumOp::create(b, loc, x, y); // one instruction, and NaN stays NaN
-  };
-  bool isOfRows = op.getValue().getType().isOfRows(), isShared = op.getResult().getType().getColumns() == 1;
-  bool isChained = isShared && !op.getOnto(); // else neighbours are apart at first: two chains a row, half as long
-  Pieces values = pieces(op.getValue()), rows(2), odd(2);
-  for (auto [n, value] : llvm::enumerate(values)) {
-    Value &row = (n % 2 == 0 || isChained || isOfRows ? rows : odd)[isOfRows ? n : n % 4 / 2];
-    row = combine(row, value);
-  }
-  for (auto [n, row] : llvm::enumerate(rows)) {
-    if (odd[n])
-      row = combine(row, odd[n]);
-    if (isShared && op.getValue().getType().getColumns() != 1)
-      for (int64_t distance : {1, 2})
-        row = combine(row, i.shuffleXor(row, distance));
-    if (op.getOnto())
-      row = combine(pieces(op.getOnto())[n], row);
-  }
-  setPieces(op.getResult(), rows);
 }
