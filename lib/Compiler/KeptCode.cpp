@@ -12,7 +12,7 @@ using namespace lacis;
 namespace {
 
 struct KeptCode {
-  static constexpr size_t most = 1024; // functions; some 10 KB each with their texts
+  static constexpr size_t most = 1024; // functions; some 10 KB each with their texts, on tensor cores up to 100 KB
   std::mutex mutex;
   llvm::StringMap<Code> codes;
 };

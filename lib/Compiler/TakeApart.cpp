@@ -17,10 +17,8 @@ StringRef lacis::nameOf(ModuleOp module) {
 
 /// Others may know such a function by its name alone.
 static bool staysAlone(FunctionOpInterface function, Region *module, Apart which) {
-  if (which == Apart::Uncalled)
-    return SymbolTable::symbolKnownUseEmpty(function, module);
   auto helper = dyn_cast<LLVM::LLVMFuncOp>(function.getOperation());
-  return (helper && helper.getNoInline()) || SymbolTable::symbolKnownUseEmpty(function, module);
+  return (which == Apart::All && helper && helper.getNoInline()) || SymbolTable::symbolKnownUseEmpty(function, module);
 }
 
 /// Declares the functions that a piece calls and that have become pieces of their own.

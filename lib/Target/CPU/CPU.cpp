@@ -33,7 +33,8 @@ namespace {
 
 class CPU final : public Target {
 public:
-  using Target::Target;
+  CPU(StringRef name, std::unique_ptr<llvm::TargetMachine> machine, const CodeOptions &options)
+      : Target(name, options), machine(std::move(machine)) {}
 
   static Expected<std::unique_ptr<Target>> create(StringRef name, StringRef arch, const CodeOptions &options);
 
@@ -53,8 +54,7 @@ public:
   Expected<Code> join(std::vector<Code> pieces) const override;
 
 private:
-  Expected<std::unique_ptr<llvm::TargetMachine>> createMachine() const;
-  std::unique_ptr<llvm::TargetMachine> machine; // one for all functions: 4 million instructions to make
+  const std::unique_ptr<llvm::TargetMachine> machine; // one for all functions: 4 million instructions to make
 };
 
 } // namespace
@@ -73,21 +73,15 @@ Expected<std::unique_ptr<Target>> CPU::create(StringRef name, StringRef arch, co
     return llvm::createStringError("target 'cpu' takes no architecture, got '" + arch +
                                    "'; choose a processor by the option 'cpu'");
   initialiseOnce();
-  auto target = std::make_unique<CPU>(name, options);
-  Expected<std::unique_ptr<llvm::TargetMachine>> machine = target->createMachine();
-  if (!machine)
-    return machine.takeError();
-  target->machine = std::move(*machine);
-  return target;
-}
-
-Expected<std::unique_ptr<llvm::TargetMachine>> CPU::createMachine() const {
   bool isHost = options.cpu == "host";
   std::string features = isHost ? hostFeatures() : "";
   if (!options.features.empty())
     features += (features.empty() ? "" : ",") + options.features;
   llvm::Triple triple(llvm::sys::getProcessTriple());
-  return lacis::createMachine(triple, isHost ? hostName() : options.cpu, features, options.optLevel);
+  auto machine = createMachine(triple, isHost ? hostName() : options.cpu, features, options.optLevel);
+  if (!machine)
+    return machine.takeError();
+  return std::make_unique<CPU>(name, std::move(*machine), options);
 }
 
 /// Loops that a schedule has put into vectors need no further transformation, only cleaning up: a quarter of the time.

@@ -36,7 +36,8 @@ namespace {
 
 class CUDA final : public Target {
 public:
-  CUDA(StringRef name, StringRef chip, const CodeOptions &options) : Target(name, options), chip(chip) {}
+  CUDA(StringRef name, StringRef chip, std::unique_ptr<llvm::TargetMachine> machine, const CodeOptions &options)
+      : Target(name, options), machine(std::move(machine)), chip(chip) {}
 
   static Expected<std::unique_ptr<Target>> create(StringRef name, StringRef arch, const CodeOptions &options);
 
@@ -49,8 +50,7 @@ public:
   Expected<Code> join(std::vector<Code> pieces) const override;
 
 private:
-  Expected<std::unique_ptr<llvm::TargetMachine>> createMachine() const;
-  std::unique_ptr<llvm::TargetMachine> machine;
+  const std::unique_ptr<llvm::TargetMachine> machine;
   const std::string chip;
 };
 
@@ -86,19 +86,11 @@ Expected<std::unique_ptr<Target>> CUDA::create(StringRef name, StringRef arch, c
   if (number < kOldest)
     return llvm::createStringError("target '" + name +
                                    "' names no architecture from sm_75 up; write 'cuda:sm_80', 'cuda:sm_90a', ...");
-  auto target = std::make_unique<CUDA>(name, arch, options);
-  Expected<std::unique_ptr<llvm::TargetMachine>> machine = target->createMachine();
+  StringRef features = options.features.empty() ? ptxFeature(number) : StringRef(options.features);
+  auto machine = createMachine(llvm::Triple("nvptx64-nvidia-cuda"), arch, features, options.optLevel);
   if (!machine)
     return machine.takeError();
-  target->machine = std::move(*machine);
-  return target;
-}
-
-Expected<std::unique_ptr<llvm::TargetMachine>> CUDA::createMachine() const {
-  std::string features = ptxFeature(architectureNumber(chip)).str();
-  if (!options.features.empty())
-    features = options.features;
-  return lacis::createMachine(llvm::Triple("nvptx64-nvidia-cuda"), chip, features, options.optLevel);
+  return std::make_unique<CUDA>(name, arch, std::move(*machine), options);
 }
 
 void CUDA::registerDialects(mlir::DialectRegistry &registry) const {

@@ -27,7 +27,8 @@ static bool isCalledIn(StringRef part, LoopOpInterface loop, StringRef name) {
 
 bool Nest::isCalled(Operation *op, StringRef name) const {
   auto loop = dyn_cast<LoopOpInterface>(op);
-  return loop && (isSpelled(name, loop.getLetters(), loop.getPathAttr()) || (!part.empty() && isCalledIn(part, loop, name)));
+  return loop && (isSpelled(name, loop.getLetters(), loop.getPathAttr()) ||
+                  (!part.empty() && isCalledIn(part, loop, name)));
 }
 
 SmallVector<StringRef> Nest::parts() const {

@@ -50,7 +50,6 @@ public:
 
 private:
   Warpgroup enter(OpBuilder &b);
-  void placeGroup(OpBuilder &b, Warpgroup &group, Value number);
   LogicalResult lowerProducer(OpBuilder &b, Warpgroup group);
   LogicalResult lowerConsumer(OpBuilder &b, Warpgroup group);
   bool needsWholeRows();
@@ -89,13 +88,6 @@ Warpgroup KernelLowering::enter(OpBuilder &b) {
   return group;
 }
 
-/// The rings of group `number` lie behind those of the groups before.
-void KernelLowering::placeGroup(OpBuilder &b, Warpgroup &group, Value number) {
-  Instructions i(b, roles.getLoc());
-  group.stages = i.add(group.shared, i.multiply(number, memory.groupStages));
-  group.barriers = i.add(group.shared, i.multiply(number, memory.groupBarriers));
-}
-
 LogicalResult KernelLowering::lowerProducer(OpBuilder &b, Warpgroup group) {
   Instructions i(b, roles.getLoc());
   group.lane = i.add(thread, -kGroupThreads * static_cast<int64_t>(roles.getGroups() * roles.getConsumers()));
@@ -104,7 +96,7 @@ LogicalResult KernelLowering::lowerProducer(OpBuilder &b, Warpgroup group) {
     Value threads = i.constant(memory.copyThreads);
     number = i.uniform(arith::DivUIOp::create(b, roles.getLoc(), group.lane, threads));
     group.lane = arith::RemUIOp::create(b, roles.getLoc(), group.lane, threads);
-    placeGroup(b, group, number);
+    memory.place(b, group, number);
   }
   RoleLowering lowering(memory, group, /*isProducer=*/true, /*byRows=*/false, function);
   if (number)
@@ -134,7 +126,7 @@ LogicalResult KernelLowering::lowerConsumer(OpBuilder &b, Warpgroup group) {
     Value consumers = Instructions(b, roles.getLoc()).constant(roles.getConsumers());
     number = arith::DivUIOp::create(b, roles.getLoc(), group.consumer, consumers);
     own = arith::RemUIOp::create(b, roles.getLoc(), group.consumer, consumers);
-    placeGroup(b, group, number);
+    memory.place(b, group, number);
   }
   RoleLowering lowering(memory, group, /*isProducer=*/false, needsWholeRows(), function);
   lowering.map(roles.getConsumer().getArgument(0), own);

@@ -54,7 +54,6 @@ LogicalResult RoleLowering::lower(OpBuilder &b, ReadTileOp op) {
   return success();
 }
 
-/// Neighbours lie side by side, for all rows that a thread has.
 LogicalResult RoleLowering::lower(OpBuilder &b, ReadColumnsOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
@@ -62,20 +61,9 @@ LogicalResult RoleLowering::lower(OpBuilder &b, ReadColumnsOp op) {
   if (failed(checkAcc(op, acc)))
     return failure();
   Share share = shareOf(acc);
-  Type pair = VectorType::get(2, b.getF32Type()), shared = LLVM::LLVMPointerType::get(b.getContext(), 3);
   Value first = i.add(pieces(op.getTile())[0], i.multiply(firstPiece(b, loc, share).second, 4));
-  Pieces line;
-  for (int64_t eight = 0; eight < share.columns; eight += 8) {
-    Value address = LLVM::IntToPtrOp::create(b, loc, shared, i.add(first, eight * 4));
-    Value both = LLVM::LoadOp::create(b, loc, pair, address, /*alignment=*/8);
-    Value two[] = {LLVM::ExtractElementOp::create(b, loc, both, i.constant(0)),
-                   LLVM::ExtractElementOp::create(b, loc, both, i.constant(1))};
-    line.append({two[0], two[1], two[0], two[1]});
-    loads[b.getInsertionBlock()].push_back(arith::BitcastOp::create(b, loc, b.getI32Type(), two[0]));
-  }
-  Pieces values;
-  for (int64_t row = 0; row < share.tall(); ++row)
-    llvm::append_range(values, line);
+  auto [values, loaded] = columnsAt(b, loc, share, first);
+  llvm::append_range(loads[b.getInsertionBlock()], loaded);
   setPieces(op.getAcc(), values);
   return success();
 }

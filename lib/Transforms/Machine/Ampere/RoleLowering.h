@@ -34,8 +34,6 @@ private:
 
   size_t countPieces(mlir::Type type) const override;
   std::optional<llvm::LogicalResult> lowerTiles(mlir::OpBuilder &b, mlir::Operation &op) override;
-
-
   llvm::LogicalResult checkAcc(mlir::Operation *op, AccType type) const override;
   llvm::LogicalResult checkHeld(mlir::Operation *op, AccType type) const override;
 
@@ -101,7 +99,7 @@ private:
   mlir::func::FuncOp kernel;
   llvm::DenseMap<mlir::Value, Matrix> matrices;
   llvm::DenseMap<mlir::Value, Pieces> entries; // that one line of a store has read
-  llvm::DenseSet<mlir::Value> rowsOfLoops;             // numbers of rows that are loaded
+  llvm::DenseSet<mlir::Value> rowsOfLoops;     // numbers of rows that are loaded
   llvm::MapVector<mlir::Block *, Pieces> loads; // since the last release, by block: words that depend on each
 };
 

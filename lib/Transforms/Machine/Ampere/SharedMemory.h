@@ -14,10 +14,8 @@ constexpr int64_t kCopyThreads = 128;              // of all producers: register
 constexpr int64_t kGroupThreads = kWarps * kLanes; // of a consumer
 
 /// Bytes from the start of dynamic shared memory.
-struct SharedMemory {
-  Rings rings;                                  // of the first group
-  int64_t groupStages = 0, groupBarriers = 0;   // bytes from one group to the next
-  int64_t copyThreads = kCopyThreads;           // of a group
+struct SharedMemory : GroupRings {
+  int64_t copyThreads = kCopyThreads; // of a group
   int64_t bytes = 0;
 
   /// Fails, with the sizes, where it is more than `limit`.

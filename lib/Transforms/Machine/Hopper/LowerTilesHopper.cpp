@@ -61,7 +61,6 @@ private:
   Warpgroup enter(OpBuilder &b);
   LogicalResult lowerProducer(OpBuilder &b, Warpgroup group, Registers registers);
   LogicalResult lowerConsumer(OpBuilder &b, Warpgroup group, Registers registers);
-  void placeGroup(OpBuilder &b, Warpgroup &group, Value number);
   void initBarriers(OpBuilder &b, Value shared);
 
   func::FuncOp function;
@@ -144,14 +143,6 @@ void KernelLowering::initBarriers(OpBuilder &b, Value shared) {
   first.fenceBarrierInit();
 }
 
-/// The rings of group `number` lie behind those of the groups before.
-void KernelLowering::placeGroup(OpBuilder &b, Warpgroup &group, Value number) {
-  Instructions i(b, roles.getLoc());
-  group.number = number;
-  group.stages = i.add(group.shared, i.multiply(number, memory.groupStages));
-  group.barriers = i.add(group.shared, i.multiply(number, memory.groupBarriers));
-}
-
 LogicalResult KernelLowering::lowerProducer(OpBuilder &b, Warpgroup group, Registers registers) {
   Location loc = roles.getLoc();
   Instructions i(b, loc);
@@ -167,7 +158,7 @@ LogicalResult KernelLowering::lowerProducer(OpBuilder &b, Warpgroup group, Regis
   Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, group.warp, i.constant(roles.getGroups()));
   Value own = arith::AndIOp::create(b, loc, some, i.equal(group.lane, 0));
   OpBuilder then = scf::IfOp::create(b, loc, own, /*withElseRegion=*/false).getThenBodyBuilder();
-  placeGroup(then, group, group.warp);
+  memory.place(then, group, group.warp);
   RoleLowering lowering(memory, maps, awaited, group, /*isProducer=*/true);
   lowering.map(roles.getProducer().getArgument(0), group.warp);
   return lowering.lower(then, roles.getProducer().front());
@@ -182,7 +173,7 @@ LogicalResult KernelLowering::lowerConsumer(OpBuilder &b, Warpgroup group, Regis
     Value consumers = i.constant(roles.getConsumers());
     number = arith::DivUIOp::create(b, loc, group.consumer, consumers);
     own = arith::RemUIOp::create(b, loc, group.consumer, consumers);
-    placeGroup(b, group, number);
+    memory.place(b, group, number);
   }
   RoleLowering lowering(memory, maps, awaited, group, /*isProducer=*/false);
   lowering.map(roles.getConsumer().getArgument(0), own);

@@ -101,25 +101,14 @@ static Value rowOf(OpBuilder &b, Location loc, Instructions &i, const Warpgroup 
   return i.add(i.multiply(group.warp, 16), quad);
 }
 
-/// Neighbours lie side by side, for both rows that a thread has.
 LogicalResult RoleLowering::lower(OpBuilder &b, ReadColumnsOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
   AccType acc = op.getAcc().getType();
   if (failed(checkAcc(op, acc)))
     return failure();
-  Type pair = VectorType::get(2, b.getF32Type()), shared = LLVM::LLVMPointerType::get(b.getContext(), 3);
   Value own = i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 8);
-  Value first = i.add(pieces(op.getTile())[0], here(i, own));
-  Pieces values, loaded;
-  for (int64_t eight = 0; eight < acc.getColumns(); eight += 8) {
-    Value address = LLVM::IntToPtrOp::create(b, loc, shared, i.add(first, eight * 4));
-    Value both = LLVM::LoadOp::create(b, loc, pair, address, /*alignment=*/8);
-    Value two[] = {LLVM::ExtractElementOp::create(b, loc, both, i.constant(0)),
-                   LLVM::ExtractElementOp::create(b, loc, both, i.constant(1))};
-    values.append({two[0], two[1], two[0], two[1]});
-    loaded.push_back(arith::BitcastOp::create(b, loc, b.getI32Type(), two[0]));
-  }
+  auto [values, loaded] = columnsAt(b, loc, shareOf(acc), i.add(pieces(op.getTile())[0], here(i, own)));
   bool isStart = llvm::all_of(op->getUsers(), llvm::IsaPred<MmaOp>);
   if (!isStart) // a product that begins there uses what is read
     i.waitForLoads(loaded);

@@ -14,15 +14,13 @@ constexpr int64_t kStoreRows = 64;       // of the accumulator, in a box that is
 constexpr int64_t kMostArrivals = (1 << 20) - 1; // that a phase of a barrier can ask for
 
 /// Bytes from the start of dynamic shared memory.
-struct SharedMemory {
-  Rings rings;
+struct SharedMemory : GroupRings {
   int64_t stores = 0, buffersPerConsumer = 0;
   bool inTurns = true;       // each store begins with the buffer after the one before's last
   int64_t storeColumns = 64; // of the accumulator, in a box of 16-bit elements
   int64_t idle = 0;          // a barrier that nobody waits for, so it ends no phase
   int64_t bytes = 0;
   bool isFull = false; // what rounds keep leaves no registers for addresses that are known before them
-  int64_t groupStages = 0, groupBarriers = 0; // bytes of one group
 
   int64_t storeBytes() const { return kStoreRows * storeColumns * 2; }
   /// Fails, with the sizes, where it does not fit.

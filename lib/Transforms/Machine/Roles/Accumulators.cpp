@@ -93,6 +93,24 @@ Value Accumulators::applyAt(OpBuilder &b, MapOp op, size_t n, const Share &share
   return applyMap(b, op, own, coordinates(b, op, n, share), isEven);
 }
 
+std::pair<RoleBody::Pieces, RoleBody::Pieces> Accumulators::columnsAt(OpBuilder &b, Location loc, const Share &share,
+                                                                      Value first) {
+  WarpInstructions i(b, loc);
+  Type pair = VectorType::get(2, b.getF32Type()), shared = LLVM::LLVMPointerType::get(b.getContext(), 3);
+  Pieces line, loaded, values;
+  for (int64_t eight = 0; eight < share.columns; eight += 8) {
+    Value address = LLVM::IntToPtrOp::create(b, loc, shared, i.add(first, eight * 4));
+    Value both = LLVM::LoadOp::create(b, loc, pair, address, /*alignment=*/8);
+    Value two[] = {LLVM::ExtractElementOp::create(b, loc, both, i.constant(0)),
+                   LLVM::ExtractElementOp::create(b, loc, both, i.constant(1))};
+    line.append({two[0], two[1], two[0], two[1]});
+    loaded.push_back(arith::BitcastOp::create(b, loc, b.getI32Type(), two[0]));
+  }
+  for (int64_t row = 0; row < share.tall(); ++row)
+    llvm::append_range(values, line);
+  return {values, loaded};
+}
+
 //===- Operations ---------------------------------------------------------===//
 
 LogicalResult Accumulators::lower(OpBuilder &b, SplatOp op) {
@@ -150,7 +168,7 @@ LogicalResult Accumulators::lower(OpBuilder &b, MapOp op) {
   return success();
 }
 
-/// Within a thread, then across the four threads that share a row; a warp holds whole rows. Parts stay with the threads.
+/// Within a thread, then across the four threads that share a row; a warp holds whole rows. Parts stay with threads.
 void Accumulators::lower(OpBuilder &b, ReduceRowsOp op) {
   Location loc = op.getLoc();
   WarpInstructions i(b, loc);

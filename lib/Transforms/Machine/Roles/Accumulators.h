@@ -49,12 +49,16 @@ protected:
   std::pair<mlir::Value, mlir::Value> firstPiece(mlir::OpBuilder &b, mlir::Location loc, const Share &share) const;
   llvm::FailureOr<TilePairs> tilePairs(mlir::OpBuilder &b, mlir::Operation *op, AccType acc) override;
 
-  /// Piece `n`, of an accumulator of these shares; of one that has a number for each row, that of its row. Computed here
-  /// if its map waits for a store.
+  /// Piece `n`, of an accumulator of these shares; of one that has a number for each row, that of its row. Computed
+  /// here if its map waits for a store.
   virtual mlir::Value element(mlir::OpBuilder &b, mlir::Value acc, size_t n, const Share &share);
   mlir::Value element(mlir::OpBuilder &b, mlir::Value acc, size_t n) {
     return element(b, acc, n, shareOf(llvm::cast<AccType>(acc.getType())));
   }
+
+  /// The numbers of a thread's columns in shared memory, the same for all its rows, from the address `first` on; and a
+  /// word of each load.
+  std::pair<Pieces, Pieces> columnsAt(mlir::OpBuilder &b, mlir::Location loc, const Share &share, mlir::Value first);
 
   llvm::LogicalResult lower(mlir::OpBuilder &b, SplatOp op);
   llvm::LogicalResult lower(mlir::OpBuilder &b, MapOp op);

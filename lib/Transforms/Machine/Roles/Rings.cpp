@@ -3,6 +3,8 @@
 /// Where the stages, barriers and vectors of rings lie in shared memory.
 #include "Rings.h"
 
+#include "WarpInstructions.h"
+
 using namespace mlir;
 using namespace lacis;
 
@@ -59,4 +61,11 @@ int64_t lacis::placeBarriers(Rings &rings, int64_t begin) {
     begin += 2 * sideBytes(ring);
   }
   return begin;
+}
+
+void GroupRings::place(OpBuilder &b, Warpgroup &group, Value number) const {
+  WarpInstructions i(b, number.getLoc());
+  group.number = number;
+  group.stages = i.add(group.shared, i.multiply(number, groupStages));
+  group.barriers = i.add(group.shared, i.multiply(number, groupBarriers));
 }

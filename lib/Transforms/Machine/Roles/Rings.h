@@ -25,6 +25,15 @@ inline int64_t vectorBytes(TileType tile) { return llvm::alignTo(tile.getBytes()
 
 using Rings = llvm::MapVector<mlir::Operation *, RingPlace>;
 
+/// The rings of the first group of roles, and how many bytes behind those the next group has its own.
+struct GroupRings {
+  Rings rings;
+  int64_t groupStages = 0, groupBarriers = 0;
+
+  /// `group` becomes the one of this number.
+  void place(mlir::OpBuilder &b, Warpgroup &group, mlir::Value number) const;
+};
+
 /// Places the stages of all rings of `roles`, from 0 on; the first byte behind them.
 int64_t placeStages(RolesOp roles, Rings &rings);
 /// The bytes of all barriers and vectors of the rings.
