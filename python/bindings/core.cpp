@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// `lacis._core`: compile, inspect and load from Python, with the GIL released; nothing on the launch path.
+/// `lacis._core`: compile, inspect and load from Python, with the GIL released; of the launch path, what asks Python.
+#include "held.h"
 #include "lacis-c/lacis.h"
 #include "lacis-c/lacis_runtime.h"
 #include <memory>
@@ -120,5 +121,7 @@ PYBIND11_MODULE(_core, m) {
   m.def("compiler_fingerprint", [] { return std::string(lacis_compiler_fingerprint()); },
         "Changes with anything that may change the code that compile() makes.");
   m.def("host_cpu", [] { return std::string(lacis_host_cpu()); }, "The processor that target 'cpu' means here.");
+  if (PyModule_AddFunctions(m.ptr(), lacis::heldMethods) != 0)
+    throw py::error_already_set();
   m.def("targets", [] { return std::string(lacis_targets()); }, "The backends of this build.");
 }

@@ -7,6 +7,7 @@ import weakref
 import lacis
 import pytest
 import torch
+from lacis.runtime.bound import changed
 from lacis.runtime.ready import ReadyCalls, ReadySamples
 from test_epilogue import W, X
 from test_plain_tiles import check, tiled, weight
@@ -152,3 +153,22 @@ def test_other_modes_take_the_other_way(packed, kernel):
     y = kernel(packed, x.requires_grad_())
     y.sum().backward()
     torch.testing.assert_close(x.grad, packed.to_dense().sum(0).expand(16, 40))
+
+
+def test_what_says_that_tensors_are_the_same():
+    """It looks into dictionaries, and refuses what its caller never gives."""
+    same = changed()
+    first, other = torch.zeros(2), torch.zeros(2)
+    known, written = (({"x": first}, "x", first),), ((first, first._version),)
+    assert same((), ()) == 0 and same(known, written) == 0
+    first.add_(1)
+    assert same(known, written) == 2 and same(known, ()) == 0
+    for held in ({"x": other}, {}):
+        assert same(((held, "x", first),), written) == 1
+    for refused in ([], ((),), (([], "x", first),)):
+        with pytest.raises(TypeError, match="held: expected a (tuple|dictionary)"):
+            same(refused, ())
+    with pytest.raises(TypeError, match="held: expected 2 arguments, got 1"):
+        same(())
+    with pytest.raises(AttributeError, match="_version"):
+        same((), ((1, 2),))

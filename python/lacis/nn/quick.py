@@ -13,6 +13,8 @@ from torch.autograd import forward_ad
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 _transforms = torch._C._are_functorch_transforms_active
 _captures = getattr(torch._C, "_cuda_isCurrentStreamCapturing", None)  # a torch without CUDA has none
+_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # 0, the default one, is never captured
+_WRITTEN = 2  # what `changed` of a kernel answers where other numbers were written into the same tensors
 
 
 class Watched:
@@ -23,7 +25,7 @@ class Watched:
     Arrays that are derived from a pattern's own are others where those are, so that only those are looked at.
     """
 
-    def __init__(self, module, operator, places):
+    def __init__(self, module, operator, kernel, places):
         weight = getattr(module, operator.attribute)
         parts = [(weight._modules, name, weight._part(name)) for name, _ in weight._named_parts() if name]
         self._follow = weakref.WeakMethod(module.follow)
@@ -36,7 +38,8 @@ class Watched:
         looked_at = [place for place in dict.fromkeys(used + own) if place not in derived]
         self._looked_at = [(holder, name) for holder, name, _ in self._owners] + _held(looked_at)
         self._derived = _held(derived)
-        self._captures = _captures if weight.device.type == "cuda" else None
+        self._device: int | None = None  # of a GPU
+        self._changed = kernel.changed()
         self._bound: tuple = (), None  # where what is looked at was found, with it, and what was made
         self._used: tuple = ()  # the same of arrays that are derived
         self._written: tuple = ()  # the arrays of the pattern, with the changes that were counted
@@ -48,17 +51,12 @@ class Watched:
     def found(self):
         """What was made for the tensors that the module has now, or None. Raises `KeyError` where one is missing."""
         known, made = self._bound
-        if self._captures is not None and self._captures():
+        if self._device is not None and _stream(self._device) and _captures():
             self._follows()  # a graph walks these arrays from now on
-        for holder, name, tensor in known:
-            if holder[name] is not tensor:
-                made = None
-        if made is None:
-            return self._bind()
-        for tensor, count in self._written:
-            if tensor._version != count:
-                return self._bind_again(made)
-        return made
+        found = self._changed(known, self._written)
+        if not found and made is not None:
+            return made
+        return self._bind_again(made) if found == _WRITTEN else self._bind()
 
     def _bind(self):
         self.release()
@@ -84,7 +82,9 @@ class Watched:
         return True
 
     def _note(self, known, used, made) -> None:
-        parts = self._owners[0][2]._parts()
+        weight = self._owners[0][2]
+        parts, device = weight._parts(), weight.device
+        self._device = device.index if device.type == "cuda" else None
         self._written = tuple(each for part in parts for each in part.written() if not each[0].is_inference())
         self._bound, self._used = (known, made), used
 
@@ -106,7 +106,7 @@ class QuickCall(Watched):
     """
 
     def __init__(self, module, operator, kernel, places):
-        super().__init__(module, operator, places)
+        super().__init__(module, operator, kernel, places)
         weight = getattr(module, operator.attribute)
         self._copies = [(weight._part(part), name) for part, name in places if name in weight._part(part)._copies]
         self._kernel, self._key, self._packed_shape = kernel.bind, kernel.key, list(weight.packed_shape)

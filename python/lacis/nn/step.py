@@ -75,7 +75,7 @@ class QuickStep(Watched):
         places = module.weight.bind(self._arrays)
         found = zip(self._arrays, places)
         self._copies = {array: place for array, place in found if array[1] and array[2] == VALUES}
-        super().__init__(module, operator, places)
+        super().__init__(module, operator, family.kernel, places)
 
     def _bind(self):
         for part, name in self._copies.values():

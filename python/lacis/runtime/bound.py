@@ -112,6 +112,14 @@ def run_pair():
     return _direct(torch.ops.lacis.einsum.bound_pair)
 
 
+@functools.cache
+def changed():
+    """The function of C that says whether tensors are what they were, see python/bindings/held.h."""
+    from lacis import _core
+
+    return _core.held
+
+
 def _direct(overload):
     return getattr(overload, "_op", overload)  # without the layer of Python in between, where torch has it
 

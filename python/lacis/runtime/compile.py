@@ -20,7 +20,7 @@ from ..patterns import Pattern
 from ..patterns.capturing import refuse_capture
 from ..schedule.steps import Steps, in_words, parse
 from . import library
-from .bound import BoundCall, BoundPair, bind_layer, run_pair
+from .bound import BoundCall, BoundPair, bind_layer, changed, run_pair
 from .bound import run as run_bound
 from .call import Call, run
 from .gradients import Family, family
@@ -39,7 +39,7 @@ class Kernel:
 
     launch = staticmethod(library.einsum)
     bind = BoundCall
-    bound = staticmethod(run_bound)
+    bound, changed = staticmethod(run_bound), staticmethod(changed)
     bind_pair = BoundPair
     bind_layer = staticmethod(bind_layer)
     bound_pair = staticmethod(run_pair)
