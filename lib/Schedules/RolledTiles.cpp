@@ -76,7 +76,9 @@ void lacis::scheduleRolled(ScheduleBuilder &schedule, LevelLoopOp round, const R
   for (LoopOp loop : llvm::reverse(llvm::drop_begin(outer)))
     around.push_back({loop.getName().str(), isOfRows(loop) ? ofRows : ofBatch});
   Boxes boxes = boxesOf(round, schedule.getNest().getFunction(), room);
-  int64_t stages = std::min(kMostStages, (room.bytes - boxes.held) / boxes.ofRound);
+  int64_t stages = 0; // as many blocks as can share a processor, whose copies run ahead
+  for (int64_t blocks = room.blocks; blocks > 0 && stages < 2; --blocks)
+    stages = std::min(kMostStages, (room.bytes / blocks - boxes.held) / boxes.ofRound);
   for (auto &[loop, unit] : around)
     schedule.bind(loop, unit);
   // Sums of more columns need more registers than a consumer has that shares a processor with another block's: two consumers

@@ -41,9 +41,9 @@ static std::optional<SampledPanel> sampledPanelFor(int64_t rows, int64_t columns
   return sharesOf(rows, columns, room.columns, /*stages=*/3);
 }
 
-/// One block has a processor: 256 threads with 255 registers each, of which sums of 256 columns take 128.
-static constexpr RolledRoom kLargeRolled{160 << 10, /*storeBytes=*/0, /*sums=*/256};
-static constexpr RolledRoom kSmallRolled{96 << 10, /*storeBytes=*/0, /*sums=*/256};
+/// Sums of 256 columns take 128 of the 255 registers that a thread can have.
+static constexpr RolledRoom kLargeRolled{160 << 10, /*blocks=*/3, /*storeBytes=*/0, /*sums=*/256};
+static constexpr RolledRoom kSmallRolled{96 << 10, /*blocks=*/3, /*storeBytes=*/0, /*sums=*/256};
 
 TileSizes lacis::sizesOfWarps() { return {panelFor<kLarge>, sampledPanelFor<kLarge>, kLargeRolled}; }
 

@@ -6,13 +6,14 @@
 // Chains of products by warps, each of which has 16 rows: two groups, with a producer, rings and a consumer each.
 
 //--- right.mlir
-// Rings of the second group lie behind those of the first; 64 threads copy for each.
+// Rings of the second group lie behind those of the first; a warp copies for each.
 // CHECK-LABEL: func @chain(
-// CHECK-SAME:    lacis.block = array<i64: 384, 1, 1>
+// CHECK-SAME:    lacis.block = array<i64: 320, 1, 1>, lacis.blocks_per_processor = 1
 // CHECK-COUNT-8: mbarrier.init.shared
-// CHECK:         %[[THREADS:.*]] = arith.constant 64 : i32
+// CHECK:         %[[THREADS:.*]] = arith.constant 32 : i32
 // CHECK:         arith.divui %{{.*}}, %[[THREADS]] : i32
-// CHECK-COUNT-8: nvvm.cp.async.shared.global
+// CHECK-COUNT-16: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = {{ *}}cg :
+// CHECK-COUNT-16: nvvm.cp.async.shared.global
 // CHECK:         cp.async.mbarrier.arrive.noinc
 // Coordinates are told to the map; its numbers are rounded by two, and are the left side of the next product.
 // CHECK-COUNT-32: nvvm.mma.sync

@@ -19,12 +19,12 @@ def capabilities(monkeypatch):
 
     def capability(device):
         asked.append(device.index)
-        return (8, 0) if device.index else (9, 0)
+        return (7, 5) if device.index else (9, 0)
 
     monkeypatch.setattr(torch.cuda, "get_device_capability", capability)
-    tiles._is_hopper.cache_clear()
+    tiles._has_tiles.cache_clear()
     yield asked
-    tiles._is_hopper.cache_clear()
+    tiles._has_tiles.cache_clear()
 
 
 def test_what_a_device_can_is_asked_once_for_each(capabilities):

@@ -88,9 +88,9 @@ def attention(
     tensor([[[[1.0000, 0.0000],
               [0.2689, 0.7311]]]])
 
-    On a CPU, and in half types on sm_90a, it is one kernel where a chain can say it, and its gradients are two
-    (docs/attention.md), else each statement is a kernel of its own; all are deterministic, differentiable in q, k, v,
-    `bias`, `sink` and what the functions capture, twice too.
+    On a CPU, and in half types on GPUs from sm_80 on, it is one kernel where a chain can say it, and its gradients are
+    two (docs/attention.md), else each statement is a kernel of its own; all are deterministic, differentiable in q, k,
+    v, `bias`, `sink` and what the functions capture, twice too.
     `steps` are those of the loops of its kernel, as `[lacis.steps.Pipeline("j0", 5)]`, completed by the default's rest;
     or a dict of lists, by kernel: "forward", "grad_query" and, of both keys and values, "grad_key_value".
     Raises `DataError` for operands and patterns that do not fit, `ScheduleError` for steps where there is no such

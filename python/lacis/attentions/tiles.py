@@ -20,7 +20,7 @@ _NUMBERS = 4  # of float32 in such a chunk: vectors along columns that are gathe
 
 
 def takes_tiles(pattern: Pattern, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> bool:
-    """Half types on sm_90a, whole stored blocks that tiles of 64 rows and columns have, or are parts of.
+    """Half types on GPUs from sm_80 on, whole stored blocks that tiles of 64 rows and columns have, or are parts of.
 
     Lengths are any, but for sides of less than 64 multiples of 4.
     """
@@ -39,12 +39,12 @@ def takes_gradients(q: torch.Tensor, v: torch.Tensor) -> bool:
 
 def takes_type(q: torch.Tensor) -> bool:
     """The same of their device and dtype alone."""
-    return q.device.type == "cuda" and q.dtype in (torch.bfloat16, torch.float16) and _is_hopper(q.device)
+    return q.device.type == "cuda" and q.dtype in (torch.bfloat16, torch.float16) and _has_tiles(q.device)
 
 
 @functools.lru_cache(maxsize=64)  # devices of a host; torch takes some µs to tell, and a call asks three times
-def _is_hopper(device: torch.device) -> bool:
-    return torch.cuda.get_device_capability(device) == (9, 0)
+def _has_tiles(device: torch.device) -> bool:
+    return torch.cuda.get_device_capability(device) >= (8, 0)
 
 
 def padded(tensor: torch.Tensor) -> torch.Tensor:

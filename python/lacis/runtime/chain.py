@@ -28,7 +28,7 @@ from .targets import require_devices, resolve_target, target_anywhere
 # Of so many shapes the kernels are at hand; another shape mostly finds the same kernel by its text.
 _SHAPES = 256
 # What a softmax and what follows it become by default: targets whose names begin so, and the form.
-_ROLLS = (("cpu", "loops"), ("cuda:sm_90a", "tiles"))
+_ROLLS = (("cpu", "loops"), ("cuda:sm_7", ""), ("cuda:", "tiles"))
 
 
 def kernel(function) -> "ChainFunction":
@@ -106,7 +106,7 @@ class ChainFunction:
         rolled = next((step for step in steps if step.mnemonic == "roll" and not spec.rolls), None)
         if rolled:
             raise ScheduleError(
-                f"roll: '{name}' has no default schedule for such a loop, CPUs and sm_90a have",
+                f"roll: '{name}' has no default schedule for such a loop, CPUs and GPUs from sm_80 on have",
                 location=rolled.location,
             )
         library.register()

@@ -27,44 +27,76 @@ Matrix RoleLowering::matrixOf(OpBuilder &b, Value pointer, ArrayAttr shape, Valu
   return {own, matrix.rows, matrix.columns};
 }
 
-/// The box of the matrix from a row and a column on: chunk (r, c) goes to the place that is exchanged by the number of
-/// its row. The threads take neighbouring rows, a multiple of eight, so that one of them has the same place in each.
+namespace {
+/// What a thread copies of a box: chunk (r, c) goes to the place that is exchanged by the number of its row, modulo eight.
+/// The threads take neighbouring rows.
+struct OwnChunks {
+  int64_t count, bytes;       // of all chunks, and from one to the next in shared memory
+  SmallVector<Value> places;  // the first ones in shared memory, until the exchange is the same again
+  Value pointer, start, pitch; // of the matrix; to the first chunk, and from one to the next: bytes, i64
+
+  /// Copies all; `sizeOf` says how many bytes of each there are, null for 16.
+  void copy(OpBuilder &b, Location loc, llvm::function_ref<Value(int64_t)> sizeOf) const {
+    Instructions i(b, loc);
+    auto period = static_cast<int64_t>(places.size());
+    Value next = start;
+    for (int64_t n = 0; n < count; ++n) {
+      if (n != 0)
+        next = arith::AddIOp::create(b, loc, next, pitch);
+      Value size = sizeOf(n), to = i.add(places[n % period], n / period * period * bytes);
+      Value source =
+          LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer, ArrayRef<LLVM::GEPArg>{next});
+      i.copyChunk(to, source, size);
+    }
+  }
+};
+} // namespace
+
+/// The box of the matrix from a row and a column on. One that lies inside needs no comparison for each chunk.
 void RoleLowering::copyTile(OpBuilder &b, Location loc, TileType tile, Value to, const Matrix &matrix, Value row,
                             Value column) {
   Instructions i(b, loc);
+  constexpr int64_t period = 8; // rows, after which chunks are exchanged alike
   int64_t line = lineBytes(tile), chunks = line / kChunk, rows = memory.copyThreads / chunks;
   int64_t elements = tile.getColumns() / chunks, bytes = line / tile.getColumns();
   auto mul = [&](Value x, Value y) -> Value { return arith::MulIOp::create(b, loc, x, y); };
   auto sum = [&](Value x, Value y) -> Value { return arith::AddIOp::create(b, loc, x, y); };
   auto extended = [&](Value x) -> Value { return arith::ExtUIOp::create(b, loc, b.getI64Type(), x); };
+  auto holds = [&](arith::CmpIPredicate how, Value x, Value y) -> Value {
+    return arith::CmpIOp::create(b, loc, how, x, y);
+  };
   Value ownRow = arith::DivUIOp::create(b, loc, group.lane, i.constant(chunks));
   Value chunk = arith::RemUIOp::create(b, loc, group.lane, i.constant(chunks));
-  Value offset = i.multiply(group.lane, kChunk);
-  Value exchanged =
-      arith::AndIOp::create(b, loc, arith::ShRUIOp::create(b, loc, offset, i.constant(3)), i.constant(line - kChunk));
-  Value place = i.add(to, arith::XOrIOp::create(b, loc, offset, exchanged));
-  Value first = sum(row, extended(ownRow)), from = sum(column, extended(i.multiply(chunk, elements)));
-  Value hasColumn = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, from, matrix.columns);
+  OwnChunks own{(tile.getRows() + rows - 1) / rows, memory.copyThreads * kChunk, {}, matrix.pointer, {}, {}};
+  for (int64_t skipped = 0; skipped < std::max(period, rows); skipped += rows) {
+    Value offset = i.add(i.multiply(group.lane, kChunk), skipped * line);
+    Value exchanged = arith::AndIOp::create(b, loc, arith::ShRUIOp::create(b, loc, offset, i.constant(3)),
+                                            i.constant(line - kChunk));
+    own.places.push_back(i.add(to, arith::XOrIOp::create(b, loc, offset, exchanged)));
+  }
+  Value from = sum(column, extended(i.multiply(chunk, elements)));
+  Value first = sum(row, extended(ownRow));
+  own.start = mul(sum(mul(first, matrix.columns), from), i.constant64(bytes));
+  own.pitch = mul(matrix.columns, i.constant64(rows * bytes));
+  Value isInside = arith::AndIOp::create(
+      b, loc, holds(arith::CmpIPredicate::ule, sum(row, i.constant64(tile.getRows())), matrix.rows),
+      holds(arith::CmpIPredicate::ule, sum(column, i.constant64(tile.getColumns())), matrix.columns));
+  Value hasColumn = holds(arith::CmpIPredicate::ult, from, matrix.columns);
   Value limit = arith::SelectOp::create(b, loc, hasColumn, matrix.rows, i.constant64(0));
-  Value start = mul(sum(mul(first, matrix.columns), from), i.constant64(bytes));
-  Value pitch = mul(matrix.columns, i.constant64(rows * bytes));
   OpBuilder in = b;
   if (tile.getRows() < rows) { // some threads have no row
-    Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, ownRow, i.constant(tile.getRows()));
+    Value some = holds(arith::CmpIPredicate::ult, ownRow, i.constant(tile.getRows()));
     in = scf::IfOp::create(b, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
   }
-  Instructions copy(in, loc);
-  for (int64_t n = 0; n * rows < tile.getRows(); ++n) {
-    if (n != 0) {
-      first = arith::AddIOp::create(in, loc, first, copy.constant64(rows));
-      start = arith::AddIOp::create(in, loc, start, pitch);
-    }
-    Value inside = arith::CmpIOp::create(in, loc, arith::CmpIPredicate::ult, first, limit);
-    Value size = arith::SelectOp::create(in, loc, inside, copy.constant(kChunk), copy.constant(0));
-    Value source = LLVM::GEPOp::create(in, loc, matrix.pointer.getType(), in.getI8Type(), matrix.pointer,
-                                       ArrayRef<LLVM::GEPArg>{start});
-    copy.copyChunk(copy.add(place, n * memory.copyThreads * kChunk), source, size);
-  }
+  auto split = scf::IfOp::create(in, loc, isInside, /*withElseRegion=*/true);
+  OpBuilder inside = split.getThenBodyBuilder(), edge = split.getElseBodyBuilder();
+  own.copy(inside, loc, [](int64_t) { return Value(); });
+  Instructions at(edge, loc);
+  own.copy(edge, loc, [&](int64_t n) -> Value {
+    Value at64 = arith::AddIOp::create(edge, loc, first, at.constant64(n * rows));
+    Value some = arith::CmpIOp::create(edge, loc, arith::CmpIPredicate::ult, at64, limit);
+    return arith::SelectOp::create(edge, loc, some, at.constant(kChunk), at.constant(0));
+  });
 }
 
 /// A row of numbers: each thread copies 16 bytes, of which those behind the end of the row are zeros.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Roles become warps: four for each consumer, and four that copy.
+/// Roles become warps: four for each consumer, and four that copy, or one for each group.
 #include "RoleLowering.h"
 
 namespace lacis {
@@ -21,6 +21,29 @@ static LogicalResult checkGroups(RolesOp roles) {
          << roles.getGroups() << " groups; four warps copy, for up to " << most;
 }
 
+/// Registers of a thread that the products of one round take, of the round with most.
+static int64_t registersOfProducts(RolesOp roles) {
+  llvm::DenseMap<Block *, int64_t> found;
+  int64_t most = 0;
+  roles.walk([&](MmaOp op) {
+    AccType type = op.getResult().getType();
+    int64_t &all = found[op->getBlock()];
+    all += type.getRows() * type.getColumns() / kGroupThreads;
+    most = std::max(most, all);
+  });
+  return most;
+}
+
+/// So many blocks shall share a processor, for which the assembler saves registers: a warp of one waits while one of another
+/// works. Where the products of a round take 80 and 96, a thread needs up to 150 and 190, and saving so many costs less than
+/// waiting (docs/tensor-cores.md).
+static int64_t blocksOf(RolesOp roles, int64_t threads, int64_t bytes, int64_t limit) {
+  constexpr int64_t all = 65536, most = 255, reserved = 1 << 10; // registers, those of a thread, bytes beside a block's own
+  int64_t products = registersOfProducts(roles), own = products <= 80 ? 128 : products <= 96 ? 168 : most;
+  int64_t warps = all / (own * kLanes) / kWarps * kWarps; // registers go to four at a time
+  return std::max<int64_t>(std::min(warps / (threads / kLanes), (limit + reserved) / (bytes + reserved)), 1);
+}
+
 namespace {
 
 class KernelLowering {
@@ -30,7 +53,7 @@ public:
   LogicalResult run(int64_t limit) {
     if (failed(checkGroups(roles)))
       return failure();
-    FailureOr<SharedMemory> planned = SharedMemory::plan(roles, limit);
+    FailureOr<SharedMemory> planned = SharedMemory::plan(roles, limit, needsWholeRows());
     if (failed(planned))
       return failure();
     memory = *planned;
@@ -44,7 +67,8 @@ public:
     OpBuilder producer = split.getThenBodyBuilder(), consumer = split.getElseBodyBuilder();
     if (failed(lowerProducer(producer, group)) || failed(lowerConsumer(consumer, group)))
       return failure();
-    finishRoles(function, roles, kGroupThreads * consumers + kCopyThreads, memory.bytes);
+    int64_t threads = kGroupThreads * consumers + static_cast<int64_t>(roles.getGroups()) * memory.copyThreads;
+    finishRoles(function, roles, threads, memory.bytes, needsWholeRows() ? blocksOf(roles, threads, memory.bytes, limit) : 1);
     return success();
   }
 

@@ -10,16 +10,17 @@
 namespace lacis::ampere {
 
 constexpr int64_t kLanes = 32;                     // of a warp
-constexpr int64_t kCopyThreads = 128;              // of all producers: registers go to four warps at a time
+constexpr int64_t kCopyThreads = 128;              // of all producers, where registers go to four warps at a time
 constexpr int64_t kGroupThreads = kWarps * kLanes; // of a consumer
 
 /// Bytes from the start of dynamic shared memory.
 struct SharedMemory : GroupRings {
-  int64_t copyThreads = kCopyThreads; // of a group
+  int64_t copyThreads = 0; // of a group
   int64_t bytes = 0;
 
-  /// Fails, with the sizes, where it is more than `limit`.
-  static llvm::FailureOr<SharedMemory> plan(RolesOp roles, int64_t limit);
+  /// `byRows`: one warp copies for each group, so that registers are left for a second block on a processor. Fails, with
+  /// the sizes, where it is more than `limit`.
+  static llvm::FailureOr<SharedMemory> plan(RolesOp roles, int64_t limit, bool byRows);
 };
 
 } // namespace lacis::ampere
