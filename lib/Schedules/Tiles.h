@@ -32,8 +32,8 @@ struct SampledPanel {
   std::optional<int64_t> within = std::nullopt;
 };
 
-/// What statements of a rolled loop may take: bytes of shared memory for their boxes, which up to so many blocks share, and of
-/// which each store that goes through no box takes some; and columns of the sums that one consumer carries.
+/// What statements of a rolled loop may take: bytes of shared memory for their boxes, which up to so many blocks share,
+/// and of which each store that goes through no box takes some; and columns of the sums that one consumer carries.
 struct RolledRoom {
   int64_t bytes, blocks, storeBytes, sums;
 };

@@ -20,16 +20,10 @@ module attributes {lacis.artifact = {args = [{kind = "operand", operand = 0 : i6
     lacis.roles producer {
       // CHECK:     scf.for {{.*}} iter_args(%[[STAGE:[^ ]*]] = %{{[^,]*}}, %{{[^ ]*}} = %{{.*}}) -> (i32, i32)
       // CHECK:       mbarrier.test_wait.parity
-      // CHECK:       %[[ROWS:.*]] = arith.cmpi ule
-      // CHECK:       %[[COLUMNS:.*]] = arith.cmpi ule
-      // CHECK:       %[[INSIDE:.*]] = arith.andi %[[ROWS]], %[[COLUMNS]]
       // CHECK:       %[[COLUMN:.*]] = arith.cmpi ult
       // CHECK:       %[[LIMIT:.*]] = arith.select %[[COLUMN]]
-      // CHECK:       scf.if %[[INSIDE]]
-      // CHECK-COUNT-4: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = {{ *}}cg :
-      // CHECK:       } else {
-      // CHECK:       %[[SOME:.*]] = arith.cmpi ult, %{{.*}}, %[[LIMIT]]
-      // CHECK:       %[[SIZE:.*]] = arith.select %[[SOME]]
+      // CHECK:       %[[INSIDE:.*]] = arith.cmpi ult, %{{.*}}, %[[LIMIT]]
+      // CHECK:       %[[SIZE:.*]] = arith.select %[[INSIDE]]
       // CHECK:       llvm.getelementptr %[[X]]
       // CHECK:       nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = {{ *}}cg, %[[SIZE]]
       // CHECK-COUNT-3: nvvm.cp.async.shared.global

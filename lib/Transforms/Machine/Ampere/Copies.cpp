@@ -31,28 +31,34 @@ namespace {
 /// What a thread copies of a box: chunk (r, c) goes to the place that is exchanged by the number of its row, modulo eight.
 /// The threads take neighbouring rows.
 struct OwnChunks {
-  int64_t count, bytes;       // of all chunks, and from one to the next in shared memory
-  SmallVector<Value> places;  // the first ones in shared memory, until the exchange is the same again
+  int64_t count, bytes, rows;  // of all chunks; from one to the next in shared memory, and in the matrix
+  SmallVector<Value> places;   // the first ones in shared memory, until the exchange is the same again
   Value pointer, start, pitch; // of the matrix; to the first chunk, and from one to the next: bytes, i64
+  Value row, limit;            // of the first chunk; rows from here on have none: i64
 
-  /// Copies all; `sizeOf` says how many bytes of each there are, null for 16.
-  void copy(OpBuilder &b, Location loc, llvm::function_ref<Value(int64_t)> sizeOf) const {
+  /// Copies all of a box that lies inside of the matrix, or compares each chunk.
+  void copy(OpBuilder &b, Location loc, bool compares) const {
     Instructions i(b, loc);
     auto period = static_cast<int64_t>(places.size());
-    Value next = start;
+    Value next = start, own = row, size;
     for (int64_t n = 0; n < count; ++n) {
+      if (n != 0 && compares)
+        own = arith::AddIOp::create(b, loc, own, i.constant64(rows));
       if (n != 0)
         next = arith::AddIOp::create(b, loc, next, pitch);
-      Value size = sizeOf(n), to = i.add(places[n % period], n / period * period * bytes);
+      if (compares) {
+        Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, own, limit);
+        size = arith::SelectOp::create(b, loc, inside, i.constant(kChunk), i.constant(0));
+      }
       Value source =
           LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer, ArrayRef<LLVM::GEPArg>{next});
-      i.copyChunk(to, source, size);
+      i.copyChunk(i.add(places[n % period], n / period * period * bytes), source, size);
     }
   }
 };
 } // namespace
 
-/// The box of the matrix from a row and a column on. One that lies inside needs no comparison for each chunk.
+/// The box of the matrix from a row and a column on. Where one warp copies, one that lies inside is not compared.
 void RoleLowering::copyTile(OpBuilder &b, Location loc, TileType tile, Value to, const Matrix &matrix, Value row,
                             Value column) {
   Instructions i(b, loc);
@@ -67,36 +73,38 @@ void RoleLowering::copyTile(OpBuilder &b, Location loc, TileType tile, Value to,
   };
   Value ownRow = arith::DivUIOp::create(b, loc, group.lane, i.constant(chunks));
   Value chunk = arith::RemUIOp::create(b, loc, group.lane, i.constant(chunks));
-  OwnChunks own{(tile.getRows() + rows - 1) / rows, memory.copyThreads * kChunk, {}, matrix.pointer, {}, {}};
+  OwnChunks own;
+  own.count = (tile.getRows() + rows - 1) / rows, own.rows = rows, own.bytes = memory.copyThreads * kChunk;
   for (int64_t skipped = 0; skipped < std::max(period, rows); skipped += rows) {
     Value offset = i.add(i.multiply(group.lane, kChunk), skipped * line);
     Value exchanged = arith::AndIOp::create(b, loc, arith::ShRUIOp::create(b, loc, offset, i.constant(3)),
                                             i.constant(line - kChunk));
     own.places.push_back(i.add(to, arith::XOrIOp::create(b, loc, offset, exchanged)));
   }
+  own.row = sum(row, extended(ownRow));
   Value from = sum(column, extended(i.multiply(chunk, elements)));
-  Value first = sum(row, extended(ownRow));
-  own.start = mul(sum(mul(first, matrix.columns), from), i.constant64(bytes));
-  own.pitch = mul(matrix.columns, i.constant64(rows * bytes));
-  Value isInside = arith::AndIOp::create(
-      b, loc, holds(arith::CmpIPredicate::ule, sum(row, i.constant64(tile.getRows())), matrix.rows),
-      holds(arith::CmpIPredicate::ule, sum(column, i.constant64(tile.getColumns())), matrix.columns));
   Value hasColumn = holds(arith::CmpIPredicate::ult, from, matrix.columns);
-  Value limit = arith::SelectOp::create(b, loc, hasColumn, matrix.rows, i.constant64(0));
+  own.limit = arith::SelectOp::create(b, loc, hasColumn, matrix.rows, i.constant64(0));
+  own.pointer = matrix.pointer;
+  own.start = mul(sum(mul(own.row, matrix.columns), from), i.constant64(bytes));
+  own.pitch = mul(matrix.columns, i.constant64(rows * bytes));
+  Value isInside; // four warps are faster with comparisons than with a branch for each box
+  if (memory.copyThreads == kLanes)
+    isInside = arith::AndIOp::create(
+        b, loc, holds(arith::CmpIPredicate::ule, sum(row, i.constant64(tile.getRows())), matrix.rows),
+        holds(arith::CmpIPredicate::ule, sum(column, i.constant64(tile.getColumns())), matrix.columns));
   OpBuilder in = b;
   if (tile.getRows() < rows) { // some threads have no row
     Value some = holds(arith::CmpIPredicate::ult, ownRow, i.constant(tile.getRows()));
     in = scf::IfOp::create(b, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
   }
-  auto split = scf::IfOp::create(in, loc, isInside, /*withElseRegion=*/true);
-  OpBuilder inside = split.getThenBodyBuilder(), edge = split.getElseBodyBuilder();
-  own.copy(inside, loc, [](int64_t) { return Value(); });
-  Instructions at(edge, loc);
-  own.copy(edge, loc, [&](int64_t n) -> Value {
-    Value at64 = arith::AddIOp::create(edge, loc, first, at.constant64(n * rows));
-    Value some = arith::CmpIOp::create(edge, loc, arith::CmpIPredicate::ult, at64, limit);
-    return arith::SelectOp::create(edge, loc, some, at.constant(kChunk), at.constant(0));
-  });
+  if (isInside) {
+    auto split = scf::IfOp::create(in, loc, isInside, /*withElseRegion=*/true);
+    OpBuilder inside = split.getThenBodyBuilder();
+    own.copy(inside, loc, /*compares=*/false);
+    in = split.getElseBodyBuilder();
+  }
+  own.copy(in, loc, /*compares=*/true);
 }
 
 /// A row of numbers: each thread copies 16 bytes, of which those behind the end of the row are zeros.

@@ -21,6 +21,12 @@ static LogicalResult checkGroups(RolesOp roles) {
          << roles.getGroups() << " groups; four warps copy, for up to " << most;
 }
 
+/// Do products take what others made, from registers?
+static bool isChain(RolesOp roles) {
+  auto found = roles.walk([](MmaOp op) { return op.getATile() ? WalkResult::advance() : WalkResult::interrupt(); });
+  return found.wasInterrupted();
+}
+
 /// Registers of a thread that the products of one round take, of the round with most.
 static int64_t registersOfProducts(RolesOp roles) {
   llvm::DenseMap<Block *, int64_t> found;
@@ -34,9 +40,9 @@ static int64_t registersOfProducts(RolesOp roles) {
   return most;
 }
 
-/// So many blocks shall share a processor, for which the assembler saves registers: a warp of one waits while one of another
-/// works. Where the products of a round take 80 and 96, a thread needs up to 150 and 190, and saving so many costs less than
-/// waiting (docs/tensor-cores.md).
+/// So many blocks shall share a processor, for which the assembler saves registers: a warp of one waits while one of
+/// another works. Where the products of a round take 80 and 96, a thread needs up to 150 and 190, and saving so many
+/// costs less than waiting (docs/tensor-cores.md).
 static int64_t blocksOf(RolesOp roles, int64_t threads, int64_t bytes, int64_t limit) {
   constexpr int64_t all = 65536, most = 255, reserved = 1 << 10; // registers, those of a thread, bytes beside a block's own
   int64_t products = registersOfProducts(roles), own = products <= 80 ? 128 : products <= 96 ? 168 : most;
@@ -53,7 +59,7 @@ public:
   LogicalResult run(int64_t limit) {
     if (failed(checkGroups(roles)))
       return failure();
-    FailureOr<SharedMemory> planned = SharedMemory::plan(roles, limit, needsWholeRows());
+    FailureOr<SharedMemory> planned = SharedMemory::plan(roles, limit, isChain(roles));
     if (failed(planned))
       return failure();
     memory = *planned;
@@ -68,7 +74,7 @@ public:
     if (failed(lowerProducer(producer, group)) || failed(lowerConsumer(consumer, group)))
       return failure();
     int64_t threads = kGroupThreads * consumers + static_cast<int64_t>(roles.getGroups()) * memory.copyThreads;
-    finishRoles(function, roles, threads, memory.bytes, needsWholeRows() ? blocksOf(roles, threads, memory.bytes, limit) : 1);
+    finishRoles(function, roles, threads, memory.bytes, isChain(roles) ? blocksOf(roles, threads, memory.bytes, limit) : 1);
     return success();
   }
 

@@ -10,7 +10,7 @@
 namespace lacis::ampere {
 
 constexpr int64_t kLanes = 32;                     // of a warp
-constexpr int64_t kCopyThreads = 128;              // of all producers, where registers go to four warps at a time
+constexpr int64_t kCopyThreads = 128;              // of all producers of products: registers go to four warps at a time
 constexpr int64_t kGroupThreads = kWarps * kLanes; // of a consumer
 
 /// Bytes from the start of dynamic shared memory.
@@ -18,9 +18,9 @@ struct SharedMemory : GroupRings {
   int64_t copyThreads = 0; // of a group
   int64_t bytes = 0;
 
-  /// `byRows`: one warp copies for each group, so that registers are left for a second block on a processor. Fails, with
+  /// `isChain`: one warp copies for each group, so that registers are left for a second block on a processor. Fails, with
   /// the sizes, where it is more than `limit`.
-  static llvm::FailureOr<SharedMemory> plan(RolesOp roles, int64_t limit, bool byRows);
+  static llvm::FailureOr<SharedMemory> plan(RolesOp roles, int64_t limit, bool isChain);
 };
 
 } // namespace lacis::ampere
