@@ -140,6 +140,22 @@ def test_stores_of_other_widths_wait_for_their_buffer(wide, ahead):
     assert set(re.findall(r"cp\.async\.bulk\.wait_group\.read\s+(\d)", ptx)) == {str(ahead)}
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "target, products", [("cuda:sm_86", "mma.sync"), (TARGET, "wgmma.mma_async"), ("cuda:sm_75", "")]
+)
+def test_gpus_from_sm_80_on_have_tiles(target, products):
+    """Two blocks of warps share a processor; older GPUs have the statements."""
+    mask = blocks(128, 128)
+    pattern = lacis.Pattern.from_mask(mask, SQUARE)
+    inputs, _ = given(128, 128, 64, 64, torch.bfloat16, mask)
+    forward = attend_lse.compile(*inputs[:3], pattern, target=target)
+    backward = chains()[0].compile(*inputs, pattern.batched((2,), "h"), target=target)
+    for kernel in (forward, backward):
+        assert ("lacis.mma" in kernel.asm["tiles"]) == bool(products) and products in kernel.asm["ptx"]
+        assert products != "mma.sync" or ".minnctapersm 2" in kernel.asm["ptx"]
+
+
 def wide_sums(q, k, v, pattern):
     """A vector of a half type is read element by element."""
     s = lacis.einsum("ij,hid,hjd->hij", pattern, q, k) + v.at("hi")
