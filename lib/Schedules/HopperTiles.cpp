@@ -46,7 +46,7 @@ static std::optional<TilePanel> singlePanelFor(int64_t rows, int64_t columns) {
 }
 
 static TileSizes sizesOf(Nest &nest) {
-  constexpr RolledRoom rolled{kRolledBytes, /*blocks=*/1, /*storeBytes=*/16 << 10, /*sums=*/192}; // beside another
+  constexpr RolledRoom rolled{kRolledBytes, /*blocks=*/1, /*storeBytes=*/16 << 10, /*most=*/226 << 10, /*sums=*/192};
   if (!takesTf32(nest))
     return {panelFor, sampledPanelFor, rolled};
   std::string why;

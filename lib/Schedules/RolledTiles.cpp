@@ -16,10 +16,10 @@ static constexpr int64_t kMostStages = 4;
 
 namespace {
 /// The dense operands that products take, and the bytes of their boxes: of those that stay, with what stores need, and those
-/// of a round; the columns of all that is stored.
+/// of a round; of the vectors that lie beside the boxes of a round; the columns of all that is stored.
 struct Boxes {
   std::vector<std::string> names;
-  int64_t held = 0, ofRound = 0, stored = 0;
+  int64_t held = 0, ofRound = 0, vectors = 0, stored = 0;
 };
 } // namespace
 
@@ -38,10 +38,16 @@ static SmallVector<int64_t> widthsOfOutputs(func::FuncOp function) {
 static Boxes boxesOf(LevelLoopOp round, func::FuncOp function, const RolledRoom &room) {
   Boxes found;
   SmallVector<int64_t> widths; // of what stays
+  llvm::SmallPtrSet<void *, 4> vectors;
   round->walk([&](ReadOp read) {
     auto argument = dyn_cast<BlockArgument>(read.getTensor());
-    if (!argument || read->getParentOfType<LoopOp>().getNumResults() == 0) // vectors have no such step
+    if (!argument)
       return;
+    if (read->getParentOfType<LoopOp>().getNumResults() == 0) { // vectors have no step
+      if (vectors.insert(argument.getAsOpaquePointer()).second)
+        found.vectors += kTileSide * sizeof(float);
+      return;
+    }
     std::string name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "lacis.name").str();
     if (llvm::is_contained(found.names, name))
       return;
@@ -79,6 +85,7 @@ void lacis::scheduleRolled(ScheduleBuilder &schedule, LevelLoopOp round, const R
   int64_t stages = 0; // as many blocks as can share a processor, whose copies run ahead
   for (int64_t blocks = room.blocks; blocks > 0 && stages < 2; --blocks)
     stages = std::min(kMostStages, (room.bytes / blocks - boxes.held) / boxes.ofRound);
+  stages = std::min(stages, std::max<int64_t>((room.most - boxes.held) / (boxes.ofRound + boxes.vectors), 1));
   for (auto &[loop, unit] : around)
     schedule.bind(loop, unit);
   // Sums of more columns need more registers than a consumer has that shares a processor with another block's: two consumers

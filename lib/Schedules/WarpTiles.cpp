@@ -42,8 +42,8 @@ static std::optional<SampledPanel> sampledPanelFor(int64_t rows, int64_t columns
 }
 
 /// Sums of 256 columns take 128 of the 255 registers that a thread can have.
-static constexpr RolledRoom kLargeRolled{160 << 10, /*blocks=*/3, /*storeBytes=*/0, /*sums=*/256};
-static constexpr RolledRoom kSmallRolled{96 << 10, /*blocks=*/3, /*storeBytes=*/0, /*sums=*/256};
+static constexpr RolledRoom kLargeRolled{160 << 10, /*blocks=*/3, /*storeBytes=*/0, /*most=*/162 << 10, /*sums=*/256};
+static constexpr RolledRoom kSmallRolled{96 << 10, /*blocks=*/3, /*storeBytes=*/0, /*most=*/98 << 10, /*sums=*/256};
 
 TileSizes lacis::sizesOfWarps() { return {panelFor<kLarge>, sampledPanelFor<kLarge>, kLargeRolled}; }
 

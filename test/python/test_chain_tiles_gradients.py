@@ -156,6 +156,21 @@ def test_gpus_from_sm_80_on_have_tiles(target, products):
         assert products != "mma.sync" or ".minnctapersm 2" in kernel.asm["ptx"]
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("target", ["cuda:sm_80", "cuda:sm_86", TARGET])
+def test_vectors_have_room_beside_the_boxes(target):
+    """With a number for each query and one for each key the rings of heads of 128 filled all that sm_80 has."""
+    mask = blocks(128, 128)
+    inputs, _ = given(128, 128, 128, 128, torch.bfloat16, mask)
+    kernels = Kernels(
+        "h", "h", SCALE, ("add", ("add", ("read", 0), ("read", 1)), ("read", 2)), (("h", "i"), ("h", "j"))
+    )
+    side = by_columns(lacis.Pattern.from_mask(mask, SQUARE)).batched((2,), "h")
+    chain = kernels.gradient("columns", (True, ()))
+    kernel = chain.compile(*inputs, side, torch.zeros(2, 128), torch.zeros(2, 128), target=target)
+    assert "lacis.mma" in kernel.asm["tiles"]
+
+
 def wide_sums(q, k, v, pattern):
     """A vector of a half type is read element by element."""
     s = lacis.einsum("ij,hid,hjd->hij", pattern, q, k) + v.at("hi")

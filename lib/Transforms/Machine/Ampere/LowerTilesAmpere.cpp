@@ -59,7 +59,8 @@ public:
   LogicalResult run(int64_t limit) {
     if (failed(checkGroups(roles)))
       return failure();
-    FailureOr<SharedMemory> planned = SharedMemory::plan(roles, limit, isChain(roles));
+    bool chain = isChain(roles);
+    FailureOr<SharedMemory> planned = SharedMemory::plan(roles, limit, chain);
     if (failed(planned))
       return failure();
     memory = *planned;
@@ -74,7 +75,7 @@ public:
     if (failed(lowerProducer(producer, group)) || failed(lowerConsumer(consumer, group)))
       return failure();
     int64_t threads = kGroupThreads * consumers + static_cast<int64_t>(roles.getGroups()) * memory.copyThreads;
-    finishRoles(function, roles, threads, memory.bytes, isChain(roles) ? blocksOf(roles, threads, memory.bytes, limit) : 1);
+    finishRoles(function, roles, threads, memory.bytes, chain ? blocksOf(roles, threads, memory.bytes, limit) : 1);
     return success();
   }
 
