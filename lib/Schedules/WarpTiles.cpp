@@ -15,7 +15,8 @@ struct TileRoom {
   int64_t columns, stages;
 };
 
-/// A block has 163 KB of shared memory, or 99 KB.
+/// A block has 163 KB of shared memory, or 99 KB. The 227 KB of sm_90 and of sm_100 to sm_103 are for rolled loops
+/// alone.
 static constexpr TileRoom kLarge{192, 4}, kSmall{128, 3};
 
 static TilePanel panelOf(const TileRoom &room, int64_t tileRows, int64_t tile, bool isLinked) {
@@ -41,19 +42,24 @@ static std::optional<SampledPanel> sampledPanelFor(int64_t rows, int64_t columns
   return sharesOf(rows, columns, room.columns, /*stages=*/3);
 }
 
-/// Sums of 256 columns take 128 of the 255 registers that a thread can have.
+/// Sums of 256 columns take 128 of the 255 registers that a thread can have. With 227 KB two blocks share a processor
+/// where the gradients of heads of 128 have two places in their rings.
 static constexpr RolledRoom kLargeRolled{160 << 10, /*blocks=*/3, /*storeBytes=*/0, /*most=*/162 << 10, /*sums=*/256};
 static constexpr RolledRoom kSmallRolled{96 << 10, /*blocks=*/3, /*storeBytes=*/0, /*most=*/98 << 10, /*sums=*/256};
+static constexpr RolledRoom kLargestRolled{224 << 10, /*blocks=*/3, /*storeBytes=*/0, /*most=*/226 << 10, /*sums=*/256};
 
 TileSizes lacis::sizesOfWarps() { return {panelFor<kLarge>, sampledPanelFor<kLarge>, kLargeRolled}; }
 
 static TileSizes largeSizes(Nest &) { return sizesOfWarps(); }
+static TileSizes largestSizes(Nest &) { return {panelFor<kLarge>, sampledPanelFor<kLarge>, kLargestRolled}; }
 static TileSizes smallSizes(Nest &) { return {panelFor<kSmall>, sampledPanelFor<kSmall>, kSmallRolled}; }
 
 static const bool registered = [] {
   registerRule("cuda:sm_", ruleOfTiles(largeSizes));
   for (StringRef small : {"cuda:sm_86", "cuda:sm_89", "cuda:sm_12"})
     registerRule(small, ruleOfTiles(smallSizes));
+  for (StringRef largest : {"cuda:sm_9", "cuda:sm_10"})
+    registerRule(largest, ruleOfTiles(largestSizes));
   registerNoRule("cuda:sm_7", kTiles);
   return true;
 }();

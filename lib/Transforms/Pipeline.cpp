@@ -28,7 +28,8 @@ static const struct {
 };
 
 /// How tiles become instructions, by the first of these that the target's name begins with. An architecture adds a
-/// line; a block has 163 KB of shared memory, or 99 KB. What the first of two passes leaves is the second one's.
+/// line; a block has 163 KB of shared memory, 99 KB, or 227 KB. What the first of two passes leaves is the second
+/// one's.
 static const struct {
   StringLiteral target;
   void (*add)(OpPassManager &pm);
@@ -41,6 +42,8 @@ static const struct {
     {"cuda:sm_86", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesAmpere({101376})); }},
     {"cuda:sm_89", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesAmpere({101376})); }},
     {"cuda:sm_12", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesAmpere({101376})); }},
+    {"cuda:sm_9", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesAmpere({232448})); }},
+    {"cuda:sm_10", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesAmpere({232448})); }},
     {"cuda:sm_7", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesPlain()); }},
     {"cuda:sm_", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesAmpere({166912})); }},
     {"cpu", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesPlain()); }},

@@ -157,6 +157,17 @@ def test_gpus_from_sm_80_on_have_tiles(target, products):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("target, threads", [("cuda:sm_80", 160), ("cuda:sm_90", 128)])
+def test_consumers_copy_where_a_warp_would_keep_a_second_block_off(target, threads):
+    """Two blocks of heads of 128 fit into 227 KB, not into 163."""
+    mask = blocks(128, 128)
+    inputs, _ = given(128, 128, 128, 128, torch.bfloat16, mask)
+    side = by_columns(lacis.Pattern.from_mask(mask, SQUARE)).batched((2,), "h")
+    chain = Kernels("h", "h", SCALE, ("read", 0), ()).gradient("columns", (True, ()))
+    assert f".maxntid {threads}," in chain.compile(*inputs, side, target=target).asm["ptx"]
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("target", ["cuda:sm_80", "cuda:sm_86", TARGET])
 def test_vectors_have_room_beside_the_boxes(target):
     """With a number for each query and one for each key the rings of heads of 128 filled all that sm_80 has."""

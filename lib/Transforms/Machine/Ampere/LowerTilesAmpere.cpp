@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Roles become warps: four for each consumer, and four that copy, or one for each group.
-#include "RoleLowering.h"
+/// Roles become warps: four for each consumer, and four that copy, or one for each group, or none.
+#include "CopiesAhead.h"
 
 namespace lacis {
 #define GEN_PASS_DEF_LACISLOWERTILESAMPERE
@@ -64,29 +64,32 @@ public:
     if (failed(planned))
       return failure();
     memory = *planned;
+    auto groups = static_cast<int64_t>(roles.getGroups());
+    int64_t consuming = kGroupThreads * groups * roles.getConsumers();
+    int64_t threads = consuming + groups * memory.copyThreads;
+    int64_t blocks = chain ? blocksOf(roles, threads, memory.bytes, limit) : 1;
+    if (int64_t more = blocksOf(roles, consuming, memory.bytes, limit); chain && blocks == 1 && more > 1)
+      if (begun = loopsToBegin(roles); !begun.empty()) // a warp that copies would keep the second block off
+        threads = memory.copyThreads = consuming, blocks = more;
     OpBuilder b(roles);
-    Location loc = roles.getLoc();
     Warpgroup group = enter(b);
-    int64_t consumers = roles.getGroups() * roles.getConsumers();
-    Value isProducer = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, group.consumer,
-                                             Instructions(b, loc).constant(consumers));
-    auto split = scf::IfOp::create(b, loc, isProducer, /*withElseRegion=*/true);
-    OpBuilder producer = split.getThenBodyBuilder(), consumer = split.getElseBodyBuilder();
-    if (failed(lowerProducer(producer, group)) || failed(lowerConsumer(consumer, group)))
+    if (failed(begun.empty() ? lowerApart(b, group) : lowerConsumer(b, group)))
       return failure();
-    int64_t threads = kGroupThreads * consumers + static_cast<int64_t>(roles.getGroups()) * memory.copyThreads;
-    finishRoles(function, roles, threads, memory.bytes, chain ? blocksOf(roles, threads, memory.bytes, limit) : 1);
+    finishRoles(function, roles, threads, memory.bytes, blocks);
     return success();
   }
 
 private:
   Warpgroup enter(OpBuilder &b);
+  /// The producer's warps behind those of the consumers.
+  LogicalResult lowerApart(OpBuilder &b, Warpgroup group);
   LogicalResult lowerProducer(OpBuilder &b, Warpgroup group);
   LogicalResult lowerConsumer(OpBuilder &b, Warpgroup group);
   bool needsWholeRows();
 
   func::FuncOp function;
   RolesOp roles;
+  SmallVector<scf::ForOp> begun; // by consumers, which copy; empty where the producer has warps
   SharedMemory memory;
   Value thread;
 };
@@ -117,6 +120,15 @@ Warpgroup KernelLowering::enter(OpBuilder &b) {
       }
   i.synchronize();
   return group;
+}
+
+LogicalResult KernelLowering::lowerApart(OpBuilder &b, Warpgroup group) {
+  Location loc = roles.getLoc();
+  Value consumers = Instructions(b, loc).constant(roles.getGroups() * roles.getConsumers());
+  Value isProducer = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, group.consumer, consumers);
+  auto split = scf::IfOp::create(b, loc, isProducer, /*withElseRegion=*/true);
+  OpBuilder producer = split.getThenBodyBuilder(), consumer = split.getElseBodyBuilder();
+  return failure(failed(lowerProducer(producer, group)) || failed(lowerConsumer(consumer, group)));
 }
 
 LogicalResult KernelLowering::lowerProducer(OpBuilder &b, Warpgroup group) {
@@ -160,6 +172,15 @@ LogicalResult KernelLowering::lowerConsumer(OpBuilder &b, Warpgroup group) {
     memory.place(b, group, number);
   }
   RoleLowering lowering(memory, group, /*isProducer=*/false, needsWholeRows(), function);
+  std::optional<CopiesAhead> ahead;
+  if (!begun.empty()) {
+    Warpgroup all = group;
+    all.lane = thread;
+    ahead.emplace(memory, all, begun, function);
+    if (failed(ahead->begin(b)))
+      return failure();
+    lowering.copyBy(*ahead);
+  }
   lowering.map(roles.getConsumer().getArgument(0), own);
   if (number)
     lowering.map(roles.getConsumer().getArgument(1), number);

@@ -2,7 +2,7 @@
 /// \file
 /// The operations of a role on sm_80, and its rings.
 #include "../Roles/Halves.h"
-#include "RoleLowering.h"
+#include "CopiesAhead.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -28,7 +28,7 @@ LogicalResult RoleLowering::checkHeld(Operation *op, AccType type) const {
 }
 
 size_t RoleLowering::countPieces(Type type) const {
-  return isa<RingType>(type) ? 2 : Accumulators::countPieces(type);
+  return isa<RingType>(type) ? (ahead ? 3 : 2) : Accumulators::countPieces(type);
 }
 
 std::optional<LogicalResult> RoleLowering::lowerTiles(OpBuilder &b, Operation &op) {
@@ -42,7 +42,18 @@ std::optional<LogicalResult> RoleLowering::lowerTiles(OpBuilder &b, Operation &o
 /// The first place: consumers wait for the first filling, the producer finds every stage free.
 void RoleLowering::lowerRing(OpBuilder &b, RingOp op) {
   Instructions i(b, op.getLoc());
-  setPieces(op.getRing(), {i.constant(0), i.constant(isProducer ? 1 : 0)});
+  Pieces first{i.constant(0), i.constant(isProducer ? 1 : 0)};
+  if (ahead)
+    first.push_back(i.constant(0));
+  setPieces(op.getRing(), first);
+}
+
+void RoleLowering::setNext(OpBuilder &b, Value ring, Value next) {
+  auto [stage, parity] = nextPlace(b, next.getLoc(), ring);
+  Pieces place{stage, parity}, before = pieces(ring);
+  if (ahead)
+    place.push_back(Instructions(b, next.getLoc()).add(before[Round], 1));
+  setPieces(next, place);
 }
 
 Value RoleLowering::barrier(Instructions &i, int64_t first, Value stage) {
@@ -60,12 +71,16 @@ void RoleLowering::placeTiles(Instructions &i, Value ring, const Pieces &at, Val
   }
 }
 
-void RoleLowering::lower(OpBuilder &b, AcquireOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, AcquireOp op) {
   Instructions i(b, op.getLoc());
-  const RingPlace &place = memory.rings.find(ringOf(op.getRing()))->second;
+  RingOp ring = ringOf(op.getRing());
+  const RingPlace &place = memory.rings.find(ring)->second;
   Pieces at = placeOf(b, op.getRing());
+  if (ahead && ahead->copies(ring) && failed(ahead->copy(b, ring, at)))
+    return failure();
   i.wait(barrier(i, isProducer ? place.empty : place.full, at[Stage]), at[Parity]);
   placeTiles(i, op.getRing(), at, op.getTiles());
+  return success();
 }
 
 void RoleLowering::lower(OpBuilder &b, RevisitOp op) {
@@ -104,7 +119,7 @@ void RoleLowering::lower(OpBuilder &b, ReleaseOp op) {
     i.arriveWhenCopied(barrier(i, place.full, at[Stage]));
   else
     i.arriveAfter(takeLoads(b, loc), barrier(i, place.empty, at[Stage]));
-  setPieces(op.getNext(), nextPlace(b, loc, op.getRing()));
+  setNext(b, op.getRing(), op.getNext());
 }
 
 /// Products are complete when they have been asked for.

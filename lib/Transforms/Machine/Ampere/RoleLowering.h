@@ -19,6 +19,8 @@ struct Matrix {
   mlir::Value pointer, rows, columns; // i64
 };
 
+class CopiesAhead;
+
 class RoleLowering : public Accumulators {
 public:
   /// Of a producer the lane of `group` is the number of the thread among those that copy. `byRows`: rows of accumulators
@@ -28,9 +30,14 @@ public:
 
   using Accumulators::lower;
 
+  /// Of consumers that copy what they take.
+  void copyBy(CopiesAhead &copies) { ahead = &copies; }
+
+protected:
+  /// The pieces of a place in a ring, in order; rounds are counted by consumers that copy.
+  enum Place { Stage, Parity, Round };
+
 private:
-  /// The pieces of a place in a ring, in order.
-  enum Place { Stage, Parity };
 
   size_t countPieces(mlir::Type type) const override;
   std::optional<llvm::LogicalResult> lowerTiles(mlir::OpBuilder &b, mlir::Operation &op) override;
@@ -38,11 +45,12 @@ private:
   llvm::LogicalResult checkHeld(mlir::Operation *op, AccType type) const override;
 
   // Rings
+  void setNext(mlir::OpBuilder &b, mlir::Value ring, mlir::Value next);
   mlir::Value barrier(Instructions &i, int64_t first, mlir::Value stage);
   void lowerRing(mlir::OpBuilder &b, RingOp op) override;
   void placeTiles(Instructions &i, mlir::Value ring, const Pieces &at, mlir::ValueRange tiles);
-  void lower(mlir::OpBuilder &b, AcquireOp op);
-  void lower(mlir::OpBuilder &b, AdvanceOp op) { setPieces(op.getNext(), nextPlace(b, op.getLoc(), op.getRing())); }
+  llvm::LogicalResult lower(mlir::OpBuilder &b, AcquireOp op);
+  void lower(mlir::OpBuilder &b, AdvanceOp op) { setNext(b, op.getRing(), op.getNext()); }
   void lower(mlir::OpBuilder &b, RevisitOp op);
   void lower(mlir::OpBuilder &b, ReleaseOp op);
   void lower(mlir::OpBuilder &, CompleteOp op);
@@ -97,6 +105,7 @@ private:
 
   const SharedMemory &memory;
   mlir::func::FuncOp kernel;
+  CopiesAhead *ahead = nullptr;
   llvm::DenseMap<mlir::Value, Matrix> matrices;
   llvm::DenseMap<mlir::Value, Pieces> entries; // that one line of a store has read
   llvm::DenseSet<mlir::Value> rowsOfLoops;     // numbers of rows that are loaded

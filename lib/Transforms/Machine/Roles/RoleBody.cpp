@@ -93,14 +93,17 @@ Value RoleBody::tileAddress(WarpInstructions &i, Value tile, Value place) {
 //===- Structure ----------------------------------------------------------===//
 
 LogicalResult RoleBody::lower(OpBuilder &b, Block &block) {
-  for (Operation &op : block.without_terminator()) {
-    auto done = lowerOneOf<scf::ForOp, scf::IfOp, LoadAccOp, StoreAccOp>(op, [&](auto own) { return lower(b, own); });
-    if (!done)
-      done = lowerTiles(b, op);
-    if (failed(done ? *done : cloneOther(b, op)))
+  for (Operation &op : block.without_terminator())
+    if (failed(lowerOperation(b, op)))
       return failure();
-  }
   return success();
+}
+
+LogicalResult RoleBody::lowerOperation(OpBuilder &b, Operation &op) {
+  auto done = lowerOneOf<scf::ForOp, scf::IfOp, LoadAccOp, StoreAccOp>(op, [&](auto own) { return lower(b, own); });
+  if (!done)
+    done = lowerTiles(b, op);
+  return done ? *done : cloneOther(b, op);
 }
 
 /// A role knows no thread, so what it loads is the same for all; consumers' branches must be known to be uniform.

@@ -43,6 +43,7 @@ public:
   void map(mlir::Value before, mlir::Value after) { mapping.map(before, after); }
   /// All operations of `block` but its terminator.
   llvm::LogicalResult lower(mlir::OpBuilder &b, mlir::Block &block);
+  llvm::LogicalResult lowerOperation(mlir::OpBuilder &b, mlir::Operation &op);
 
 protected:
   using Pieces = llvm::SmallVector<mlir::Value>;
