@@ -7,6 +7,7 @@
 /// blocks: 64 x 512 outputs, or 128 x 256; or, of small blocks, of those that are stored in panels of 512 rows.
 /// Products in TF32 are warps' business, but for blocks of 64 and 128 where both operands lie along the contraction.
 #include "TileConditions.h"
+#include "lacis/Dialect/Lacis/IR/BlockMemory.h"
 #include "lacis/Dialect/Lacis/IR/RolledTileSizes.h"
 
 using namespace mlir;
@@ -46,7 +47,8 @@ static std::optional<TilePanel> singlePanelFor(int64_t rows, int64_t columns) {
 }
 
 static TileSizes sizesOf(Nest &nest) {
-  constexpr RolledRoom rolled{kRolledBytes, /*blocks=*/1, /*storeBytes=*/16 << 10, /*most=*/226 << 10, /*sums=*/192};
+  constexpr int64_t most = kMostBlockBytes - (1 << 10); // less what barriers and vectors take
+  constexpr RolledRoom rolled{kRolledBytes, /*blocks=*/1, /*storeBytes=*/16 << 10, most, /*sums=*/192};
   if (!takesTf32(nest))
     return {panelFor, sampledPanelFor, rolled};
   std::string why;

@@ -38,13 +38,13 @@ static SmallVector<int64_t> widthsOfOutputs(func::FuncOp function) {
 static Boxes boxesOf(LevelLoopOp round, func::FuncOp function, const RolledRoom &room) {
   Boxes found;
   SmallVector<int64_t> widths; // of what stays
-  llvm::SmallPtrSet<void *, 4> vectors;
+  llvm::SmallDenseSet<Value> vectors;
   round->walk([&](ReadOp read) {
     auto argument = dyn_cast<BlockArgument>(read.getTensor());
     if (!argument)
       return;
     if (read->getParentOfType<LoopOp>().getNumResults() == 0) { // vectors have no step
-      if (vectors.insert(argument.getAsOpaquePointer()).second)
+      if (vectors.insert(argument).second)
         found.vectors += kTileSide * sizeof(float);
       return;
     }

@@ -3,6 +3,7 @@
 /// The default schedule of tensor cores. Products with stored blocks become tiles, if they are of a half type or may
 /// take TF32. An architecture says the sizes of the tiles. Every other nest gets the default schedule of any GPU.
 #include "TileConditions.h"
+#include "lacis/Dialect/Lacis/IR/BlockMemory.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 
@@ -296,8 +297,7 @@ static int64_t stageElements(const TilePanel &panel) {
 
 /// The panel with another capacity, and with the stages that then fit.
 static TilePanel withCapacity(TilePanel panel, int64_t capacity) {
-  // 200 of the 227 KB that a block may have on sm_90a leave room for buffers of stores.
-  constexpr int64_t sharedBytes = 200 * 1024, elementBytes = 2;
+  constexpr int64_t storeBytes = 27 << 10, sharedBytes = kMostBlockBytes - storeBytes, elementBytes = 2; // on sm_90a
   panel.capacity = capacity;
   panel.stages = sharedBytes / (stageElements(panel) * elementBytes);
   return panel;
@@ -374,8 +374,8 @@ static std::string completeProduct(ScheduleBuilder &schedule, const TileSizes &s
   return "";
 }
 
-Rule lacis::ruleOfTiles(TileSizes (*sizesOf)(Nest &nest)) {
-  auto take = [sizesOf](ScheduleBuilder &schedule) -> std::string {
+Rule lacis::ruleOfTiles(std::function<TileSizes(Nest &nest)> sizesOf) {
+  auto take = [sizesOf = std::move(sizesOf)](ScheduleBuilder &schedule) -> std::string {
     Nest &nest = schedule.getNest();
     if (nest.getFunction()->hasAttr("lacis.plain"))
       return "NaN and infinity are kept to the outputs of kept entries (strict), which tiles may spread";

@@ -60,7 +60,7 @@ void scheduleRolled(ScheduleBuilder &schedule, LevelLoopOp round, const RolledRo
 inline constexpr llvm::StringLiteral kTiles = "tensorize";
 
 /// The rule of GPUs with tiles of the sizes that a nest asks for.
-Rule ruleOfTiles(TileSizes (*sizesOf)(Nest &nest));
+Rule ruleOfTiles(std::function<TileSizes(Nest &nest)> sizesOf);
 
 } // namespace lacis
 

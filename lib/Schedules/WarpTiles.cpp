@@ -5,6 +5,7 @@
 /// Panels have 128 rows. Blocks are multiplied where they lie, in tiles of up to 64 x 64; others through copies in
 /// tiles of 32 x 16.
 #include "Tiles.h"
+#include "lacis/Dialect/Lacis/IR/BlockMemory.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -15,9 +16,9 @@ struct TileRoom {
   int64_t columns, stages;
 };
 
-/// A block has 163 KB of shared memory, or 99 KB. The 227 KB of sm_90 and of sm_100 to sm_103 are for rolled loops
-/// alone.
+/// Of blocks with so much shared memory, and of those with less.
 static constexpr TileRoom kLarge{192, 4}, kSmall{128, 3};
+static constexpr int64_t kLargeBytes = 163 << 10;
 
 static TilePanel panelOf(const TileRoom &room, int64_t tileRows, int64_t tile, bool isLinked) {
   constexpr int64_t rows = 128, consumers = 2, raster = 4;
@@ -42,24 +43,21 @@ static std::optional<SampledPanel> sampledPanelFor(int64_t rows, int64_t columns
   return sharesOf(rows, columns, room.columns, /*stages=*/3);
 }
 
-/// Sums of 256 columns take 128 of the 255 registers that a thread can have. With 227 KB two blocks share a processor
-/// where the gradients of heads of 128 have two places in their rings.
-static constexpr RolledRoom kLargeRolled{160 << 10, /*blocks=*/3, /*storeBytes=*/0, /*most=*/162 << 10, /*sums=*/256};
-static constexpr RolledRoom kSmallRolled{96 << 10, /*blocks=*/3, /*storeBytes=*/0, /*most=*/98 << 10, /*sums=*/256};
-static constexpr RolledRoom kLargestRolled{224 << 10, /*blocks=*/3, /*storeBytes=*/0, /*most=*/226 << 10, /*sums=*/256};
+/// For blocks with so many bytes of shared memory. Of a rolled loop up to three share a processor, which keeps 1 KB for each;
+/// vectors and barriers have 1 KB. Sums of 256 columns take 128 of the 255 registers that a thread can have.
+static TileSizes sizesFor(int64_t bytes) {
+  constexpr int64_t blocks = 3, each = 1 << 10, sums = 256;
+  RolledRoom rolled{bytes - blocks * each, blocks, /*storeBytes=*/0, /*most=*/bytes - each, sums};
+  if (bytes < kLargeBytes)
+    return {panelFor<kSmall>, sampledPanelFor<kSmall>, rolled};
+  return {panelFor<kLarge>, sampledPanelFor<kLarge>, rolled};
+}
 
-TileSizes lacis::sizesOfWarps() { return {panelFor<kLarge>, sampledPanelFor<kLarge>, kLargeRolled}; }
-
-static TileSizes largeSizes(Nest &) { return sizesOfWarps(); }
-static TileSizes largestSizes(Nest &) { return {panelFor<kLarge>, sampledPanelFor<kLarge>, kLargestRolled}; }
-static TileSizes smallSizes(Nest &) { return {panelFor<kSmall>, sampledPanelFor<kSmall>, kSmallRolled}; }
+TileSizes lacis::sizesOfWarps() { return sizesFor(kLargeBytes); }
 
 static const bool registered = [] {
-  registerRule("cuda:sm_", ruleOfTiles(largeSizes));
-  for (StringRef small : {"cuda:sm_86", "cuda:sm_89", "cuda:sm_12"})
-    registerRule(small, ruleOfTiles(smallSizes));
-  for (StringRef largest : {"cuda:sm_9", "cuda:sm_10"})
-    registerRule(largest, ruleOfTiles(largestSizes));
+  for (const BlockMemory &memory : kBlockMemory)
+    registerRule(memory.target, ruleOfTiles([bytes = memory.bytes](Nest &) { return sizesFor(bytes); }));
   registerNoRule("cuda:sm_7", kTiles);
   return true;
 }();

@@ -3,6 +3,7 @@
 /// The one list of passes: what each stage is made of.
 #include "lacis/Transforms/Pipeline.h"
 #include "Stages.h"
+#include "lacis/Dialect/Lacis/IR/BlockMemory.h"
 #include "lacis/Transforms/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -27,26 +28,21 @@ static const struct {
      }},
 };
 
-/// How tiles become instructions, by the first of these that the target's name begins with. An architecture adds a
-/// line; a block has 163 KB of shared memory, 99 KB, or 227 KB. What the first of two passes leaves is the second
+/// How tiles become instructions, by the first of these that the target's name begins with, in blocks with so much shared
+/// memory. An architecture with instructions of its own adds a line. What the first of two passes leaves is the second
 /// one's.
 static const struct {
   StringLiteral target;
-  void (*add)(OpPassManager &pm);
+  void (*add)(OpPassManager &pm, int64_t blockBytes);
 } kTileLowerings[] = {
     {"cuda:sm_90a",
-     [](OpPassManager &pm) {
+     [](OpPassManager &pm, int64_t blockBytes) {
        pm.addPass(createLacisLowerTilesHopper());
-       pm.addPass(createLacisLowerTilesAmpere({166912}));
+       pm.addPass(createLacisLowerTilesAmpere({blockBytes}));
      }},
-    {"cuda:sm_86", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesAmpere({101376})); }},
-    {"cuda:sm_89", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesAmpere({101376})); }},
-    {"cuda:sm_12", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesAmpere({101376})); }},
-    {"cuda:sm_9", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesAmpere({232448})); }},
-    {"cuda:sm_10", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesAmpere({232448})); }},
-    {"cuda:sm_7", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesPlain()); }},
-    {"cuda:sm_", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesAmpere({166912})); }},
-    {"cpu", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesPlain()); }},
+    {"cuda:sm_7", [](OpPassManager &pm, int64_t) { pm.addPass(createLacisLowerTilesPlain()); }},
+    {"cuda:sm_", [](OpPassManager &pm, int64_t blockBytes) { pm.addPass(createLacisLowerTilesAmpere({blockBytes})); }},
+    {"cpu", [](OpPassManager &pm, int64_t) { pm.addPass(createLacisLowerTilesPlain()); }},
 };
 
 /// Where a kernel can wait for the one before it: from sm_90 on.
@@ -105,7 +101,7 @@ void lacis::buildToTarget(OpPassManager &pm, StringRef target) {
   // Last: general passes would move instructions between asynchronous products.
   auto fits = [&](const auto &lowering) { return target.starts_with(lowering.target); };
   if (const auto *lowering = llvm::find_if(kTileLowerings, fits); lowering != std::end(kTileLowerings))
-    lowering->add(pm);
+    lowering->add(pm, blockBytesOf(target));
   if (llvm::any_of(kOverlapping, [&](StringRef prefix) { return target.starts_with(prefix); }))
     pm.addPass(createLacisOverlapLaunches());
   verifyStage(pm, "target");

@@ -52,6 +52,32 @@ static int64_t blocksOf(RolesOp roles, int64_t threads, int64_t bytes, int64_t l
 
 namespace {
 
+/// Who copies what consumers take, and how many blocks share a processor then.
+struct Copying {
+  int64_t threads;             // that copy, of a group
+  int64_t block;               // all threads of a block
+  int64_t blocks = 1;          // on a processor
+  SmallVector<scf::ForOp> begun = {}; // by the consumers themselves; empty where the producer has warps
+};
+
+} // namespace
+
+/// Four warps copy for products. For a chain one does in each group, so that registers are left for a second block on a
+/// processor, or the consumers do where that one would keep it off.
+static Copying copyingOf(RolesOp roles, int64_t bytes, int64_t limit) {
+  auto groups = static_cast<int64_t>(roles.getGroups());
+  int64_t consuming = kGroupThreads * groups * roles.getConsumers();
+  if (!isChain(roles))
+    return {kCopyThreads / groups, consuming + kCopyThreads};
+  int64_t apart = consuming + groups * kLanes, blocks = blocksOf(roles, apart, bytes, limit);
+  if (int64_t more = blocksOf(roles, consuming, bytes, limit); blocks == 1 && more > 1)
+    if (SmallVector<scf::ForOp> begun = loopsToBegin(roles); !begun.empty())
+      return {consuming, consuming, more, begun};
+  return {kLanes, apart, blocks};
+}
+
+namespace {
+
 class KernelLowering {
 public:
   KernelLowering(func::FuncOp function, RolesOp roles) : function(function), roles(roles) {}
@@ -59,23 +85,18 @@ public:
   LogicalResult run(int64_t limit) {
     if (failed(checkGroups(roles)))
       return failure();
-    bool chain = isChain(roles);
-    FailureOr<SharedMemory> planned = SharedMemory::plan(roles, limit, chain);
+    FailureOr<SharedMemory> planned = SharedMemory::plan(roles, limit);
     if (failed(planned))
       return failure();
     memory = *planned;
-    auto groups = static_cast<int64_t>(roles.getGroups());
-    int64_t consuming = kGroupThreads * groups * roles.getConsumers();
-    int64_t threads = consuming + groups * memory.copyThreads;
-    int64_t blocks = chain ? blocksOf(roles, threads, memory.bytes, limit) : 1;
-    if (int64_t more = blocksOf(roles, consuming, memory.bytes, limit); chain && blocks == 1 && more > 1)
-      if (begun = loopsToBegin(roles); !begun.empty()) // a warp that copies would keep the second block off
-        threads = memory.copyThreads = consuming, blocks = more;
+    Copying copying = copyingOf(roles, memory.bytes, limit);
+    memory.copyThreads = copying.threads;
+    begun = copying.begun;
     OpBuilder b(roles);
     Warpgroup group = enter(b);
     if (failed(begun.empty() ? lowerApart(b, group) : lowerConsumer(b, group)))
       return failure();
-    finishRoles(function, roles, threads, memory.bytes, blocks);
+    finishRoles(function, roles, copying.block, memory.bytes, copying.blocks);
     return success();
   }
 

@@ -38,7 +38,6 @@ protected:
   enum Place { Stage, Parity, Round };
 
 private:
-
   size_t countPieces(mlir::Type type) const override;
   std::optional<llvm::LogicalResult> lowerTiles(mlir::OpBuilder &b, mlir::Operation &op) override;
   llvm::LogicalResult checkAcc(mlir::Operation *op, AccType type) const override;

@@ -7,12 +7,11 @@ using namespace mlir;
 using namespace lacis;
 using namespace lacis::ampere;
 
-FailureOr<SharedMemory> SharedMemory::plan(RolesOp roles, int64_t limit, bool isChain) {
+FailureOr<SharedMemory> SharedMemory::plan(RolesOp roles, int64_t limit) {
   SharedMemory memory;
   auto groups = static_cast<int64_t>(roles.getGroups());
   memory.groupStages = placeStages(roles, memory.rings);
   memory.groupBarriers = countBarrierBytes(memory.rings);
-  memory.copyThreads = isChain ? kLanes : kCopyThreads / groups;
   memory.bytes = groups * memory.groupStages;
   int64_t barriers = groups * memory.groupBarriers;
   if (memory.bytes + barriers > limit)

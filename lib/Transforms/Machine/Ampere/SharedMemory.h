@@ -18,9 +18,8 @@ struct SharedMemory : GroupRings {
   int64_t copyThreads = 0; // of a group
   int64_t bytes = 0;
 
-  /// `isChain`: one warp copies for each group, so that registers are left for a second block on a processor. Fails, with
-  /// the sizes, where it is more than `limit`.
-  static llvm::FailureOr<SharedMemory> plan(RolesOp roles, int64_t limit, bool isChain);
+  /// Fails, with the sizes, where it is more than `limit`. Who copies is left open.
+  static llvm::FailureOr<SharedMemory> plan(RolesOp roles, int64_t limit);
 };
 
 } // namespace lacis::ampere

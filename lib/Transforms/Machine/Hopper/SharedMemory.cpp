@@ -2,6 +2,7 @@
 /// \file
 /// Where rings, store buffers and barriers of one kernel lie in shared memory.
 #include "SharedMemory.h"
+#include "lacis/Dialect/Lacis/IR/BlockMemory.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -25,7 +26,7 @@ FailureOr<SharedMemory> SharedMemory::plan(RolesOp roles) {
     while (memory.storeColumns > leastColumns && stores.back() % memory.storeColumns != 0)
       memory.storeColumns /= 2;
   });
-  int64_t consumers = groups * static_cast<int64_t>(roles.getConsumers()), left = kSharedBytes - memory.bytes - barriers;
+  int64_t consumers = groups * static_cast<int64_t>(roles.getConsumers()), left = kMostBlockBytes - memory.bytes - barriers;
   memory.stores = memory.bytes;
   while (memory.storeColumns > leastColumns && consumers * memory.storeBytes() > left)
     memory.storeColumns /= 2;
@@ -34,7 +35,7 @@ FailureOr<SharedMemory> SharedMemory::plan(RolesOp roles) {
   if (left < 0 || (hasStores && memory.buffersPerConsumer < 1))
     return roles.emitError("tiles: rings of ")
            << memory.bytes << " bytes and " << (hasStores ? consumers * memory.storeBytes() : 0)
-           << " bytes for stores are more than the " << kSharedBytes - barriers
+           << " bytes for stores are more than the " << kMostBlockBytes - barriers
            << " bytes of shared memory; use fewer stages or smaller tiles";
   memory.inTurns = llvm::all_of(stores, [&](int64_t columns) {
     return columns / memory.storeColumns % memory.buffersPerConsumer == 0; // all buffers are written equally often

@@ -8,7 +8,6 @@
 
 namespace lacis::hopper {
 
-constexpr int64_t kSharedBytes = 232448; // what one block may have
 constexpr int64_t kGroupThreads = 128;   // a warpgroup: the producer, or one consumer
 constexpr int64_t kStoreRows = 64;       // of the accumulator, in a box that is stored
 constexpr int64_t kMostArrivals = (1 << 20) - 1; // that a phase of a barrier can ask for
