@@ -5,8 +5,6 @@
 #include "lacis/Dialect/Lacis/IR/PostponedSums.h"
 #include "lacis/Dialect/Lacis/IR/RolledTileSizes.h"
 
-#include <numeric>
-
 using namespace mlir;
 using namespace lacis;
 
@@ -23,21 +21,21 @@ struct Boxes {
 };
 } // namespace
 
-/// The columns of each output that has rows of them.
-static SmallVector<int64_t> widthsOfOutputs(func::FuncOp function) {
-  SmallVector<int64_t> widths;
+/// The types of outputs that have rows of columns.
+static SmallVector<RankedTensorType> typesOfOutputs(func::FuncOp function) {
+  SmallVector<RankedTensorType> types;
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     auto has = [&](StringRef mark) { return function.getArgAttr(argument.getArgNumber(), mark) != nullptr; };
     if (type && (has("lacis.output") || has("lacis.written")) && !ShapedType::isDynamic(type.getShape().back()))
-      widths.push_back(type.getShape().back());
+      types.push_back(type);
   }
-  return widths;
+  return types;
 }
 
 static Boxes boxesOf(LevelLoopOp round, func::FuncOp function, const RolledRoom &room) {
   Boxes found;
-  SmallVector<int64_t> widths; // of what stays
+  SmallVector<RankedTensorType> staying;
   llvm::SmallDenseSet<Value> vectors;
   round->walk([&](ReadOp read) {
     auto argument = dyn_cast<BlockArgument>(read.getTensor());
@@ -57,11 +55,15 @@ static Boxes boxesOf(LevelLoopOp round, func::FuncOp function, const RolledRoom 
     if (llvm::any_of(read.getIndices(), [&](Value index) { return changesInRound(index, round); }))
       found.ofRound += bytes;
     else
-      found.held += bytes, widths.push_back(type.getShape().back());
+      found.held += bytes, staying.push_back(type);
   });
-  SmallVector<int64_t> stored = widthsOfOutputs(function);
-  found.stored = std::accumulate(stored.begin(), stored.end(), int64_t(0));
-  if (stored.size() != 1 || !llvm::is_contained(widths, stored[0])) // else it goes through a box that stays
+  SmallVector<RankedTensorType> stored = typesOfOutputs(function);
+  for (RankedTensorType type : stored)
+    found.stored += type.getShape().back();
+  auto hasBox = [&](RankedTensorType type) { // a tile of it fills the box of one that stays
+    return type.getShape().back() == stored[0].getShape().back() && type.getElementType() == stored[0].getElementType();
+  };
+  if (stored.size() != 1 || llvm::none_of(staying, hasBox))
     found.held += room.storeBytes;
   return found;
 }
