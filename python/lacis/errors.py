@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 
@@ -30,11 +31,16 @@ def user_location() -> tuple[str, int] | None:
     while frame is not None:
         name = frame.f_code.co_filename
         module = str(frame.f_globals.get("__name__")).partition(".")[0]
-        own = name == "<string>" and module == "lacis" or os.path.abspath(name).startswith(_PACKAGE)
+        own = name == "<string>" and module == "lacis" or _is_own(name)
         if module not in _BETWEEN and not own:
             return name, frame.f_lineno
         frame = frame.f_back
     return None
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_own(file: str) -> bool:
+    return os.path.abspath(file).startswith(_PACKAGE)
 
 
 def format_location(location: tuple[str, int] | None) -> str:

@@ -25,6 +25,11 @@ class Kept(dict):
         super().__init__()
         self._capture = own_capture()  # in which the pattern was made
 
+    @property
+    def is_of_graph(self) -> bool:
+        """Was the pattern made in a CUDA graph, which makes its arrays anew where nobody counts?"""
+        return self._capture is not None
+
     def found(self, key, pattern, what: str, make: Callable[[], Any], waits: Callable[[], bool] = lambda: True):
         """What `make` makes of the arrays, once; `what` names it where it cannot be made now, for it `waits`.
 

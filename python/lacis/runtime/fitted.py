@@ -23,7 +23,7 @@ def fitted(said: tuple, operands, packed: int, capture: Callable[[], Captured]) 
 
     It finds the same for equal dtypes, shapes and devices: it looks at no values, and at a pattern as a whole.
     """
-    key = _key(said, operands, packed)
+    key = kind_of_call(said, operands, packed)
     if key is None:
         return capture()
     pattern = operands[packed] if isinstance(operands[packed], Pattern) else operands[packed].pattern
@@ -40,8 +40,8 @@ def fitted(said: tuple, operands, packed: int, capture: Callable[[], Captured]) 
     return found
 
 
-def _key(said: tuple, operands, packed: int) -> tuple | None:
-    """None where some operand stands for others, as in a transform or a traced graph."""
+def kind_of_call(said: tuple, operands, packed: int) -> tuple | None:
+    """All but the values; None where some operand stands for others, as in a transform or a traced graph."""
     if is_transformed() or torch.compiler.is_compiling():
         return None
     kinds = []

@@ -24,7 +24,7 @@ def ready_calls(call, kernels) -> ReadyCalls | ReadySamples:
     return (ReadySamples if call.sampled else ReadyCalls)(call, kernels)
 
 
-def _infers() -> bool:
+def infers() -> bool:
     """Is this inference that nobody but torch's own dispatcher looks at?"""
     return (
         not torch.is_grad_enabled()
@@ -92,7 +92,7 @@ class ReadyCalls:
             len(operands) == 2
             and type(operands[1 - self._packed]) is torch.Tensor
             and type(operands[self._packed]) is PackedTensor
-            and _infers()
+            and infers()
         )
 
 
@@ -140,7 +140,7 @@ class ReadySamples:
     def _is_plain(self, operands) -> bool:
         """Are these tensors in inference alone?"""
         dense = len(operands) == 3 and all(type(operands[number]) is torch.Tensor for number in self._dense)
-        return dense and type(operands[self._packed]) is Pattern and _infers()
+        return dense and type(operands[self._packed]) is Pattern and infers()
 
 
 class ReadyEinsums:
