@@ -70,6 +70,7 @@ public:
                  Expand<math::Log1pOp, &MathFunctions::log1p>, Expand<math::TanhOp, &MathFunctions::tanh>,
                  Expand<math::ErfOp, &MathFunctions::erf>, Expand<math::ErfcOp, &MathFunctions::erfc>,
                  Approximate<math::ExpOp, &MathFunctions::approximateExp>,
+                 Approximate<math::TanhOp, &MathFunctions::approximateTanh>,
                  Approximate<math::Exp2Op, &MathFunctions::approximateExp2>>(&getContext(), exp2);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     if (getOperation()->walk([&](Operation *op) { return refuseLibraryCalls(op); }).wasInterrupted())

@@ -11,7 +11,7 @@ using namespace lacis;
 using namespace mlir;
 using arith::CmpFPredicate;
 
-/// Coefficients, lowest power first. The series are Taylor's; those of erf interpolate at Chebyshev nodes.
+/// Coefficients, lowest power first. The series are Taylor's; those of erf and tanh interpolate at Chebyshev nodes.
 static constexpr double log2e = 1.4426950408889634074;
 static constexpr double ln2 = 0.69314718055994530942;
 static constexpr double log10Of2 = 0.30102999566398119521;
@@ -24,6 +24,8 @@ static constexpr double expSeries[] = {1.0 / 2,       1.0 / 6,        1.0 / 24, 
 // (atanh(s) / s - 1) / s^2 in s^2
 static constexpr double atanhSeries[] = {1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11,
                                          1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21};
+// (tanh(x) / x - 1) / x^2 in x^2, |x| <= 1/2, within 2^-18
+static constexpr double tanhSmall[] = {-0.33332411016108267, 0.13266552698486825, -0.0466142106079689012};
 // erf(x) / x in x^2, |x| <= 1
 static constexpr double erfSmallSingle[] = {1.12837916584835095,     -0.37612626666720331,   0.112835947151602177,
                                             -0.0268542120106264124,  0.00518908742343397399, -0.000801686428716586953,
@@ -177,6 +179,17 @@ Value MathFunctions::approximateExp2(Value x) {
   if (native == ApproximateExp2::Expanded)
     return exp2(x);
   return math::Exp2Op::create(builder, location, x, arith::FastMathFlags::afn);
+}
+
+/// A polynomial up to 1/2, beyond it (1 - e) / (1 + e) of e = exp(-2|x|).
+Value MathFunctions::approximateTanh(Value x) {
+  Value square = mul(x, x), magnitude = math::AbsFOp::create(builder, location, x);
+  Value small = add(x, mul(mul(x, square), polynomial(square, tanhSmall)));
+  Value e = approximateExp2(mul(magnitude, constant(-2 * log2e)));
+  Value quotient = arith::DivFOp::create(builder, location, sub(constant(1), e), add(constant(1), e),
+                                         arith::FastMathFlags::afn);
+  Value large = math::CopySignOp::create(builder, location, quotient, x);
+  return select(compare(CmpFPredicate::OLE, magnitude, 0.5), small, large);
 }
 
 //===- logarithms ---------------------------------------------------------===//

@@ -34,6 +34,7 @@ public:
   /// f32 within 2^-13 of the result, as `fastmath<afn>` asks for: half types keep 11 bits.
   mlir::Value approximateExp(mlir::Value x) { return approximateExp2(mul(x, constant(1.4426950408889634))); }
   mlir::Value approximateExp2(mlir::Value x);
+  mlir::Value approximateTanh(mlir::Value x);
 
 private:
   using Value = mlir::Value;

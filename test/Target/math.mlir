@@ -39,6 +39,10 @@ module attributes {lacis.stage = "target", lacis.artifact = {
 // PTX:         ex2.approx.ftz.f32
 // PTX:         rcp.approx.ftz.f32
 // PTX-NEXT:    mul.f32
+// PTX:         ex2.approx.ftz.f32
+// PTX:         rcp.approx.ftz.f32
+// PTX-NOT:     div.rn
+// PTX:         selp
 //--- approximate.mlir
 module attributes {lacis.stage = "target", lacis.artifact = {
   args = [{kind = "operand", operand = 1}, {kind = "output"}], output = {dtype = "f32", shape = []},
@@ -49,7 +53,8 @@ module attributes {lacis.stage = "target", lacis.artifact = {
     %a = math.exp %v fastmath<afn> : f32
     %b = math.exp2 %a fastmath<afn> : f32
     %d = arith.divf %v, %b fastmath<afn> : f32
-    llvm.store %d, %y : f32, !llvm.ptr
+    %t = math.tanh %d fastmath<afn> : f32
+    llvm.store %t, %y : f32, !llvm.ptr
     return
   }
 }

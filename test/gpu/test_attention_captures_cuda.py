@@ -69,6 +69,10 @@ def distances():
     return {"score": lambda s, b, h, i, j: s + table[h, i - j]}, [table]
 
 
+def soft_cap():
+    return {"score": lambda s, b, h, i, j: 2 * torch.tanh(s / 2)}, []
+
+
 def clipped():
     table = torch.randn(17, device="cuda").bfloat16().requires_grad_()
     return {"score": lambda s, b, h, i, j: s * table[(i - j).clamp(-8, 8) + 8]}, [table]
@@ -94,6 +98,7 @@ def sink():
         whole_bias,
         mask_of_pairs,
         distances,
+        soft_cap,
         clipped,
         sink,
     ],

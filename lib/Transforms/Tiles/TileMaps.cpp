@@ -96,14 +96,14 @@ LogicalResult TileMaps::collect(OpBuilder &b, Value value) {
     return op ? refuseStatement(op) : refuseStatement(value.getParentBlock()->getParentOp());
   bool isOfRows = column && along.size() == 1 && along.contains(row) && isa<FloatType>(value.getType());
   if (isOfRows) {
-    TileMaps ofRows(variance, scalars, known, row, exponential);
+    TileMaps ofRows(variance, scalars, known, row, functions);
     return take(ofRows.make(b, value, Value(), value.getLoc()));
   }
   if (auto choice = dyn_cast<arith::SelectOp>(op); choice && column && branches) {
     if (FailureOr<Value> made = choose(b, choice); failed(made) || *made)
       return take(made);
   }
-  bool isPower = isa<math::ExpOp>(op) && exponential == Exponential::PowerOfTwo;
+  bool isPower = isa<math::ExpOp>(op) && functions == Functions::Approximate;
   auto difference = isPower ? op->getOperand(0).getDefiningOp<arith::SubFOp>() : arith::SubFOp();
   SmallVector<Value> operands(difference ? difference->getOperands() : op->getOperands());
   if (difference)
@@ -121,7 +121,7 @@ FailureOr<Value> TileMaps::choose(OpBuilder &b, arith::SelectOp choice) {
   Value whole = isTrueInTile(b, choice.getCondition(), variance, scalars);
   if (!whole)
     return Value();
-  TileMaps wholly(variance, scalars, known, row, exponential);
+  TileMaps wholly(variance, scalars, known, row, functions);
   wholly.branchOnTiles();
   FailureOr<Value> first = wholly.make(b, choice.getTrueValue(), column, loc);
   if (failed(first))
@@ -132,7 +132,7 @@ FailureOr<Value> TileMaps::choose(OpBuilder &b, arith::SelectOp choice) {
   scf::YieldOp::create(then, loc, *first);
   Known inside = known;
   RoleScalars numbers = scalars;
-  TileMaps partly(variance, numbers, inside, row, exponential);
+  TileMaps partly(variance, numbers, inside, row, functions);
   FailureOr<Value> second = partly.make(otherwise, choice, column, loc);
   if (failed(second))
     return failure();
@@ -179,6 +179,20 @@ Value TileMaps::powerOfTwo(OpBuilder &b, Operation *op) {
   return math::Exp2Op::create(b, loc, power, arith::FastMathFlags::afn);
 }
 
+/// A quotient by a number is a product, and tanh is what two approximate instructions make of it.
+Value TileMaps::approximate(OpBuilder &b, Operation *op) {
+  FloatAttr divisor;
+  if (isa<arith::DivFOp>(op) && matchPattern(op->getOperand(1), m_Constant(&divisor))) {
+    FloatAttr inverse = b.getFloatAttr(op->getResult(0).getType(), 1 / divisor.getValueAsDouble());
+    Value factor = arith::ConstantOp::create(b, op->getLoc(), inverse);
+    return arith::MulFOp::create(b, op->getLoc(), compute(b, op->getOperand(0)), factor);
+  }
+  Operation *made = b.clone(*op, inner);
+  if (auto tanh = dyn_cast<math::TanhOp>(made))
+    tanh.setFastmath(arith::FastMathFlags::afn);
+  return made->getResult(0);
+}
+
 Value TileMaps::compute(OpBuilder &b, Value value) {
   if (Value done = inner.lookupOrNull(value))
     return done;
@@ -186,12 +200,12 @@ Value TileMaps::compute(OpBuilder &b, Value value) {
   Value made;
   if (auto place = value.getType().isIndex() ? variance.placeOf(value) : std::nullopt) { // a map is handed whole coordinates
     made = inner.lookup(place->coordinate);
-  } else if (isa<math::ExpOp>(op) && exponential == Exponential::PowerOfTwo) {
+  } else if (isa<math::ExpOp>(op) && functions == Functions::Approximate) {
     made = powerOfTwo(b, op);
   } else {
     for (Value operand : op->getOperands())
       (void)compute(b, operand);
-    made = b.clone(*op, inner)->getResult(0);
+    made = functions == Functions::Approximate ? approximate(b, op) : b.clone(*op, inner)->getResult(0);
   }
   inner.map(value, made);
   return made;

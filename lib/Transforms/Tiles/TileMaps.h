@@ -15,12 +15,13 @@ class RoleScalars;
 class TileMaps {
 public:
   using Known = llvm::DenseMap<mlir::Value, mlir::Value>;
-  /// How `exp` is computed: as its flags say, or as 2^(x log2 e), which machines have.
-  enum class Exponential { AsWritten, PowerOfTwo };
+  /// How functions are computed: as their flags say, or as half types need them; `exp` is 2^(x log2 e) then, which
+  /// machines have.
+  enum class Functions { AsWritten, Approximate };
 
   /// `known` are the accumulators of values that statements have made; `row` is the coordinate of the rows.
-  TileMaps(TileVariance &variance, RoleScalars &scalars, Known &known, mlir::Value row, Exponential exponential)
-      : variance(variance), scalars(scalars), known(known), row(row), exponential(exponential) {}
+  TileMaps(TileVariance &variance, RoleScalars &scalars, Known &known, mlir::Value row, Functions functions)
+      : variance(variance), scalars(scalars), known(known), row(row), functions(functions) {}
 
   /// The accumulator of a value, of `across` columns where `column` is null.
   llvm::FailureOr<mlir::Value> make(mlir::OpBuilder &b, mlir::Value value, mlir::Value column, mlir::Location loc,
@@ -46,12 +47,13 @@ private:
   mlir::Value chosenPart(mlir::OpBuilder &b, mlir::Value part, llvm::ArrayRef<mlir::Value> values);
   void placeGathered(mlir::OpBuilder &b, mlir::Value across, llvm::ArrayRef<llvm::SmallVector<mlir::Value>> numbers);
   mlir::Value powerOfTwo(mlir::OpBuilder &b, mlir::Operation *op);
+  mlir::Value approximate(mlir::OpBuilder &b, mlir::Operation *op);
 
   TileVariance &variance;
   RoleScalars &scalars;
   Known &known;
   mlir::Value row, column;
-  Exponential exponential;
+  Functions functions;
   llvm::SmallPtrSet<mlir::Operation *, 8> steps;
   llvm::SetVector<mlir::Value> leaves; // values that are accumulators, or the same for all of the tile
   std::array<mlir::Value, 2> bases;    // of rows and columns, where coordinates are read

@@ -78,7 +78,7 @@ protected:
   void addUpOwn(mlir::OpBuilder &at, const TileItem &item, mlir::Value first, mlir::Value number, AccType type,
                 PlaceOf placeOf, SumBody body);
   TileMaps mapsOf(RoleScalars &scalars, TileMaps::Known &known) {
-    return TileMaps(variance, scalars, known, rowIndex, TileMaps::Exponential::AsWritten);
+    return TileMaps(variance, scalars, known, rowIndex, TileMaps::Functions::AsWritten);
   }
 
   mlir::OpBuilder b; // before the roles

@@ -121,7 +121,7 @@ LogicalResult TileStatements::read(OpBuilder &b, ReadOp op) {
 }
 
 TileMaps TileStatements::maps() {
-  TileMaps made(variance, scalars, known, row, TileMaps::Exponential::PowerOfTwo);
+  TileMaps made(variance, scalars, known, row, TileMaps::Functions::Approximate);
   if (branches)
     made.branchOnTiles();
   return made;
