@@ -27,7 +27,8 @@ class _Launch:
     key: str
     arrays: tuple[torch.Tensor | None, ...]
     sizes: list[int]
-    pattern: Pattern | None  # of a sampled result
+    sampled: bool
+    batched: Pattern | None  # of a sampled result with batch letters
 
     def run(self, operands, packed: int) -> torch.Tensor | PackedTensor:
         own = operands[packed]
@@ -35,7 +36,7 @@ class _Launch:
         tensors = [operand for number, operand in enumerate(operands) if number != packed]
         tensors += [values if array is None else array for array in self.arrays]
         result = library.inference()(tensors, self.sizes, self.key)
-        return result if self.pattern is None else PackedTensor(self.pattern, {"": result})
+        return PackedTensor(self.batched or _pattern_of(own), {"": result}) if self.sampled else result
 
 
 class RepeatedEinsums:
@@ -53,12 +54,11 @@ class RepeatedEinsums:
         if packed is None or not infers():
             return None
         own = operands[packed]
-        pattern = own if type(own) is Pattern else own.pattern
-        known = pattern._kept.get(_KEY)
+        known = _pattern_of(own)._kept.get(_KEY)
         launch = known.get(kind_of_call(said, operands, packed)) if known else None
-        if launch is None or own is not pattern and own in self._once:
+        if launch is None or type(own) is PackedTensor and own in self._once:
             return None
-        if own is not pattern:
+        if type(own) is PackedTensor:
             self._once.add(own)
         try:
             return launch.run(operands, packed)
@@ -70,9 +70,8 @@ class RepeatedEinsums:
         packed = _packed(operands)
         if packed is None or not infers() or not call.fused or call.dtype == torch.bool or is_captured(call.device):
             return
-        in_order = call.output == call.terms[call.packed]
-        pattern = operands[packed] if type(operands[packed]) is Pattern else operands[packed].pattern
-        if set(call.pieces) != {""} or (call.sampled and not in_order) or pattern._kept.is_of_graph:
+        pattern, in_order = _pattern_of(operands[packed]), call.output == call.terms[call.packed]
+        if set(pattern.parts) != {""} or (call.sampled and not in_order) or pattern._kept.is_of_graph:
             return
         if any(step and name == VALUES for _, step, name in kernel.names):  # a copy of these values
             return
@@ -83,8 +82,13 @@ class RepeatedEinsums:
         known = pattern._kept.setdefault(_KEY, {})
         if len(known) >= _MOST:
             known.clear()
-        launch = _Launch(kernel.family.key, arrays, sizes, call.pattern if call.sampled else None)
+        batched = None if call.pattern is pattern else call.pattern
+        launch = _Launch(kernel.family.key, arrays, sizes, call.sampled, batched)
         known[kind_of_call(said, operands, packed)] = launch
+
+
+def _pattern_of(own: PackedTensor | Pattern) -> Pattern:
+    return own if type(own) is Pattern else own.pattern
 
 
 def _packed(operands) -> int | None:
