@@ -123,3 +123,18 @@ def test_scores_that_read_tensors(draw, keys, pattern):
 def again(leaves, tensors, pattern, options, slope):
     poison.flush_cache()
     return torch.autograd.grad(lacis.attention(*leaves, pattern, **options), [*leaves, *tensors], slope)
+
+
+def test_whole_numbers_are_looked_at_once():
+    """So a CUDA graph captures a call that follows another one, and reads what they are then."""
+    number = torch.arange(TOKENS, device="cuda").div(100).floor().long().expand(BATCH, TOKENS).contiguous()
+    mask = lambda b, h, i, j: number[b, i] == number[b, j]
+    q, k, v = (torch.randn(BATCH, HEADS, TOKENS, 64, device="cuda").bfloat16() for _ in range(3))
+    attend = lambda: lacis.attention(q, k, v, lacis.Causal(block=64), mask=mask)
+    graph = torch.cuda.CUDAGraph()
+    with torch.no_grad():
+        expected = attend()
+        with torch.cuda.graph(graph):
+            found = attend()
+    graph.replay()
+    assert torch.equal(found, expected)

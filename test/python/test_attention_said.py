@@ -77,18 +77,80 @@ def test_positions_rules_and_globals_are_looked_at(traces, monkeypatch):
     assert [mine == other for mine, other in zip(bodies, changed)] == [True, True, False, False]
 
 
+def scaled(slopes, read=lambda slopes, h: slopes[h]):
+    return lambda s, b, h, i, j: s * read(slopes, h)
+
+
 def test_tensors_are_read_at_each_call(traces):
+    """What is done with them follows from their kinds."""
     slopes = torch.ones(H)
-    score = lambda s, b, h, i, j: s * slopes[h]
     for number in (1.0, 2.0):
         slopes.fill_(number)
-        (found,) = traces(score=score).operands
-        assert found.tolist() == [number] * H
+        for each in (slopes, slopes.clone(), torch.nn.Parameter(slopes, requires_grad=False)):
+            (found,) = traces(score=scaled(each)).operands
+            assert found.tolist() == [number] * H
+    assert len(traces.made) == 1
     for bias in (torch.zeros(S, T), torch.ones(S, T)):
         assert torch.equal(traces(bias=bias).operands[0], bias.double())
     for padding in (torch.ones(B, T), torch.zeros(B, T)):
         assert torch.equal(traces(key_padding=padding).operands[0], padding.double())
-    assert len(traces.made) == 6
+    assert len(traces.made) == 3
+
+
+def test_tensors_of_other_kinds_are_traced_anew(traces):
+    slopes = torch.ones(H)
+    kinds = [slopes, slopes.double(), slopes.bool(), torch.ones(1).expand(H), torch.ones(H, requires_grad=True)]
+    for _ in range(2):
+        bodies = [getattr(traces(score=scaled(each)), "body", None) for each in kinds]
+    assert bodies[2] == ("mul", ("read", 0), ("ne", ("read", 1), ("number", 0.0)))
+    assert bodies[3] is None  # one element for all heads has no axis of its own, and no trace is kept
+    assert len(traces.made) == len(kinds) + 1
+
+
+def test_one_tensor_twice_is_not_two(traces):
+    def both(x, y):
+        return lambda s, b, h, i, j: s * x[h] + y[h]
+
+    one, two = torch.ones(H), 2 * torch.ones(H)
+    for given, count in (((one, one), 1), ((one, two), 2), ((two, one), 2), ((two, two), 1)):
+        found = traces(score=both(*given)).operands
+        assert len(found) == count and torch.equal(found[0], given[0].double())
+    assert len(traces.made) == 2
+
+
+LOOKS = {
+    "a number of it": lambda slopes, h: float(slopes[0]),
+    "its item": lambda slopes, h: slopes[1].item(),
+    "a branch": lambda slopes, h: 1.0 if slopes[0] > 0 else 2.0,
+    "what torch makes of it": lambda slopes, h: slopes.abs()[h],
+    "a list of it": lambda slopes, h: slopes.tolist()[0],
+    "its length": lambda slopes, h: len(slopes),
+    "a loop": lambda slopes, h: sum(float(each) for each in slopes),
+}
+
+
+@pytest.mark.parametrize("what", LOOKS)
+def test_a_function_that_looks_into_a_tensor_is_traced_at_each_call(what, traces):
+    slopes, found = torch.ones(H), []
+    for number in (1.0, -3.0):
+        slopes.fill_(number)
+        made = traces(score=scaled(slopes, LOOKS[what]))
+        found.append([made.body, *(x.tolist() for x in made.operands)])
+    assert len(traces.made) == 2 and (found[0] == found[1]) == (what == "its length")
+
+
+def test_whole_numbers_are_looked_at_when_they_change(traces, monkeypatch):
+    looks, largest = [], torch.Tensor.max
+    monkeypatch.setattr(torch.Tensor, "max", lambda self, *given: looks.append(1) or largest(self, *given))
+    documents = torch.zeros(B, S, dtype=torch.long)
+    mask = lambda b, h, i, j: documents[b, i] == documents[b, i]
+    for _ in range(3):
+        assert traces(mask) is not None
+    assert looks == [1]
+    documents.fill_(2**24 + 1)
+    assert traces(mask) is None  # float32 has not all of them
+    documents.fill_(2**24)
+    assert traces(mask) is not None and len(looks) == 3
 
 
 def test_what_a_function_does_besides_is_done_at_each_call(traces):
@@ -120,7 +182,6 @@ def writing(b, h, i, j):
 
 OPEN = {
     "a list": lambda b, h, i, j: i - j < LIST[0],
-    "a tensor as default": of_default,
     "itself": of_itself,
     "written": writing,
     "a name only": lambda b, h, i, j, *, n=1: i - j < n,
@@ -128,7 +189,7 @@ OPEN = {
     "printed": lambda b, h, i, j: print() or i >= j,
     "the state of torch": lambda b, h, i, j: i - j < torch.get_num_threads(),
     "a module": lambda b, h, i, j: i - j < lacis.knobs.debug,
-    "a function of a tensor": within(2, Positions(torch.tensor([0, S]), torch.tensor([0, T]), (S, T)).causal),
+    "a tensor with more": within(noted := torch.ones(1)),
     "its own rule": type("Own", (lacis.Local,), {"__module__": __name__})(2).mask,
     "its class": type("Own", (lacis.Local,), {"__module__": "lacis.attentions.own", "window": 1})(2).mask,
 }
@@ -136,9 +197,16 @@ OPEN = {
 
 @pytest.mark.parametrize("what", OPEN)
 def test_what_is_open(what):
-    assert said(OPEN[what]) is None
+    noted.more = 1
+    assert said(OPEN[what], []) is None
+
+
+def test_tensors_are_said_by_their_kind():
+    for function in (of_default, within(2, Positions(torch.tensor([0, S]), torch.tensor([0, T]), (S, T)).causal)):
+        tensors = []
+        assert said(function, tensors) is not None and tensors
 
 
 def test_numbers_that_are_equal_differ():
-    assert len({said(within(n)) for n in (1, 1.0, True, 0.0, -0.0)}) == 5
-    assert said(within(2, within(3))) == said(within(2, within(3))) != said(within(2, within(4)))
+    assert len({said(within(n), []) for n in (1, 1.0, True, 0.0, -0.0)}) == 5
+    assert len({said(within(2, within(n)), []) for n in (3, 3, 4)}) == 2

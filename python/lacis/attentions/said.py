@@ -23,12 +23,17 @@ _STORES = {"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR", "STORE_
 _DEEPEST = 3  # functions that functions call, one below the other; one that calls itself has no end
 
 
-def said(function: Callable, depth: int = 0) -> Hashable | None:
+def said(function: Callable, tensors: list[torch.Tensor], depth: int = 0) -> Hashable | None:
     """Its code and the plain values that it reads; None where it reads or writes more, so that it must be run to know.
 
+    Of a tensor it is the kind; it is put behind the `tensors` that are known, if it is not among them.
+
     >>> less = lambda n: lambda b, h, i, j: i - j < n
-    >>> said(less(2)) == said(less(2)), said(less(2)) == said(less(3)), said(less(torch.ones(1)))
-    (True, False, None)
+    >>> said(less(2), []) == said(less(2), []), said(less(2), []) == said(less(3), [])
+    (True, False)
+    >>> one, two = torch.ones(1), torch.ones(2)
+    >>> said(less(one), []) == said(less(2 * one), []), said(less(one), []) == said(less(two), [])
+    (True, False)
     """
     owner = getattr(function, "__self__", None)
     function = getattr(function, "__func__", function)
@@ -53,20 +58,33 @@ def said(function: Callable, depth: int = 0) -> Hashable | None:
         return None
     if any(hasattr(type(value), name) for value in read if _is_own(type(value)) for name in names):
         return None  # a class may change, too
-    parts = tuple([_said(value, depth) for value in read])
+    parts = tuple([_said(value, tensors, depth) for value in read])
     return None if None in parts else (code, *known, *parts)
 
 
-def _said(value, depth: int) -> Hashable | None:
+def kind_of_tensor(tensor, tensors: list[torch.Tensor]) -> Hashable | None:
+    """What reads of it follow from beside its values, and which of the tensors it is; None of a class of its own."""
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or vars(tensor):
+        return None
+    number = next((number for number, each in enumerate(tensors) if each is tensor), len(tensors))
+    if number == len(tensors):
+        tensors.append(tensor)
+    is_wide = tuple(stride == 0 for stride in tensor.stride())
+    return number, tensor.dtype, tensor.shape, is_wide, tensor.requires_grad, tensor.device
+
+
+def _said(value, tensors: list[torch.Tensor], depth: int) -> Hashable | None:
     if type(value) in _PLAIN:
         return type(value), repr(value)  # 1 and True are equal, and so are 0.0 and -0.0
     if value is torch or value is math:
         return value.__name__
     if isinstance(value, (types.FunctionType, types.MethodType)):
-        return said(value, depth + 1)
+        return said(value, tensors, depth + 1)
+    if isinstance(value, torch.Tensor):
+        return kind_of_tensor(value, tensors)
     if depth > _DEEPEST or not _is_own(type(value)):
         return None
-    parts = tuple([(name, _said(own, depth + 1)) for name, own in vars(value).items()])
+    parts = tuple([(name, _said(own, tensors, depth + 1)) for name, own in vars(value).items()])
     return None if any(part is None for _, part in parts) else (type(value), *parts)
 
 

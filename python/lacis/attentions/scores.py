@@ -37,6 +37,7 @@ class Scores:
         self.given_bias = bias
         self.bias = None if bias is None else _broadcast("bias", bias, lengths)
         self.key_padding = None if key_padding is None else self._checked(key_padding)
+        self.adds_padding = key_padding is not None and self.key_padding.is_floating_point()  # else it masks
 
     @property
     def any(self) -> bool:
@@ -48,7 +49,7 @@ class Scores:
             values = at_entries("score", self.score, (values, *where)).to(values.dtype)
         if self.bias is not None:
             values = values + self.bias[b, h, i, j]
-        if self.key_padding is not None and self.key_padding.is_floating_point():
+        if self.adds_padding:
             values = values + self.key_padding[b, j]
         elif self.key_padding is not None:
             kept = self.key_padding[b, j] != 0

@@ -8,20 +8,20 @@ import functools
 import math
 
 import torch
-from torch.overrides import TorchFunctionMode
 
 from ..capture.chain import Expression, Read, Trace
-from ..capture.traced import Traced, combine, coordinates, table
+from ..capture.traced import Traced, combine, coordinates
 from ..errors import DataError
+from .captures import EXACT, Capture, Captures
 from .layouts import Layout
-from .places import CONDITIONS, bounds, whole
-from .said import said
+from .places import CONDITIONS, whole
+from .said import kind_of_tensor, said
 from .scores import Scores
 
-# Coordinates are float32 numbers in a chain: whole ones are exact up to here.
-_EXACT = 2**24
-# What was traced of functions that read no tensor, by what they say and where: as many as a chain has kernels at hand.
-_TRACED: dict[tuple, Expression] = {}
+Source = tuple[int, Capture]
+"""The number of a tensor among those that functions hold, and what is taken of it."""
+# What was traced, by what functions say and where: as many as a chain has kernels at hand.
+_TRACED: dict[tuple, tuple[Expression, list[Source]]] = {}
 _MOST = 256
 
 
@@ -65,31 +65,36 @@ def trace_scores(
 
     Tensors are of the dtype `wide`; those of `half` that have both coordinates stay as they are.
     """
-    key = _key(changes, layout)
-    if key in _TRACED:
-        return TracedScores(_TRACED[key], [], ())
-    made = _traced_scores(changes, layout, wide, half)
-    if key is not None and made is not None and not made.operands:
-        if len(_TRACED) == _MOST:
-            _TRACED.clear()
-        _TRACED[key] = made.body
-    return made
-
-
-def _key(changes: Scores, layout: Layout) -> tuple | None:
-    """What a trace follows from; None of functions that read tensors, whose numbers change, or that are not known."""
-    if changes.bias is not None or changes.key_padding is not None:
+    tensors: list[torch.Tensor] = []
+    key = _key(changes, layout, (wide, half), tensors)
+    known = _TRACED.get(key) if key is not None else None
+    if known is None:
+        known = _traced_scores(changes, layout, wide, half, tensors, key)
+    if known is None:
         return None
+    body, sources = known
+    try:
+        operands = [capture.of(tensors[number], layout) for number, capture in sources]
+    except DataError:
+        return None
+    return TracedScores(body, operands, tuple(capture.letters for _, capture in sources))
+
+
+def _key(changes: Scores, layout: Layout, dtypes: tuple, tensors: list[torch.Tensor]) -> tuple | None:
+    """What a trace follows from, beside the `tensors` that it reads; None of functions that are not known."""
     functions = [changes.score, *changes.masks] if changes.score is not None else changes.masks
-    keys = tuple(map(said, functions))
-    return None if None in keys else (layout.kind, changes.score is None, keys)
+    keys = [said(function, tensors) for function in functions]
+    given = (changes.given_bias, changes.key_padding)
+    keys += ["" if each is None else kind_of_tensor(each, tensors) for each in given]
+    return None if None in keys else (layout.kind, changes.score is None, dtypes, *keys)
 
 
-def _traced_scores(changes: Scores, layout: Layout, wide: torch.dtype, half: torch.dtype | None):
+def _traced_scores(changes: Scores, layout: Layout, wide, half, tensors: list[torch.Tensor], key):
+    """The expression and the sources of its operands; kept under the key where these are all that it follows from."""
     letters = (*layout.letters, "i", "j")
     trace = Trace()
     where = layout.places(coordinates(trace, letters))
-    captures = _Captures(trace, where, layout, wide, half)
+    captures = Captures(trace, where, layout, wide, half)
     score = Traced.of(trace, Read("score", letters), True)
     try:
         with captures:
@@ -97,15 +102,31 @@ def _traced_scores(changes: Scores, layout: Layout, wide: torch.dtype, half: tor
     except Exception:  # the statements tell what is wrong with it, if anything
         return None
     read = [each.name for each in found.reads]
-    used = [n for n, name in enumerate(captures.names) if name in read]
-    names = ["score", *(captures.names[n] for n in used)]
+    used = [n for n, name in enumerate(captures.names()) if name in read]
+    names = ["score", *(captures.names()[n] for n in used)]
     body = _renamed(found.body, [names.index(name) for name in read])
     if "score" not in read or not _is_exact(body, tuple(zip(letters, layout.shape))):
         return None
-    return TracedScores(body, [captures.tensors[n] for n in used], tuple(captures.letters[n] for n in used))
+    held = len(tensors)
+    numbers = [_number_of(captures.tensors[n], tensors) for n in used]
+    sources = [(number, captures.made[n]) for number, n in zip(numbers, used)]
+    if key is not None and captures.only_read and len(tensors) == held:
+        if len(_TRACED) == _MOST:
+            _TRACED.clear()
+        _TRACED[key] = body, sources
+    return body, sources
 
 
-def _changed(changes: Scores, score: Traced, where, captures: _Captures) -> Traced:
+def _number_of(tensor: torch.Tensor, tensors: list[torch.Tensor]) -> int:
+    """Where it is among them, at the end if it was not."""
+    for number, each in enumerate(tensors):
+        if each is tensor:
+            return number
+    tensors.append(tensor)
+    return len(tensors) - 1
+
+
+def _changed(changes: Scores, score: Traced, where, captures: Captures) -> Traced:
     if changes.score is not None:
         score = changes.score(score, *where)
     if changes.bias is not None:
@@ -113,7 +134,7 @@ def _changed(changes: Scores, score: Traced, where, captures: _Captures) -> Trac
     kept = []
     if changes.key_padding is not None:
         padding = captures.read(changes.key_padding, (where[0], where[3]))
-        if changes.key_padding.is_floating_point():
+        if changes.adds_padding:
             score = score + padding
         else:
             kept.append(padding if padding.is_bool else padding != 0)
@@ -128,98 +149,6 @@ def _changed(changes: Scores, score: Traced, where, captures: _Captures) -> Trac
     return combine("where", kept[0], score, -math.inf) if kept else score
 
 
-class _Captures(TorchFunctionMode):
-    """Tensors that functions read at coordinates become operands."""
-
-    def __init__(self, trace: Trace, where, layout: Layout, wide: torch.dtype, half: torch.dtype | None):
-        super().__init__()
-        self.trace, self.where, self.layout, self.wide, self.half = trace, where, layout, wide, half
-        self.every = (*layout.letters, "i", "j")
-        self.tensors: list[torch.Tensor] = []
-        self.letters: list[tuple[str, ...] | None] = []
-        self.names: list[str] = []
-        self.known: dict[tuple, tuple[torch.Tensor, Traced]] = {}  # with the tensor, whose number is taken as long
-
-    def __torch_function__(self, function, types, arguments=(), keywords=None):
-        if function is torch.Tensor.__getitem__ and not isinstance(arguments[0], Traced):
-            index = arguments[1] if isinstance(arguments[1], tuple) else (arguments[1],)
-            if any(isinstance(each, Traced) for each in index):
-                return self.read(arguments[0], index)
-        return function(*arguments, **(keywords or {}))
-
-    def broadcast(self, bias: torch.Tensor) -> Traced:
-        """A tensor that broadcasts to [B, H, Sq, Sk]."""
-        bias = bias[(None,) * (4 - bias.ndim)]
-        return self.read(bias, tuple(0 if size == 1 else at for size, at in zip(bias.shape, self.where)))
-
-    def read(self, tensor: torch.Tensor, index) -> Traced:
-        """Raises `DataError` for an index that is neither a coordinate nor a number, nor follows from coordinates."""
-        with torch._C.DisableTorchFunction():
-            if len(index) != tensor.ndim:
-                raise DataError("score: a tensor is read at one element")
-            axes = [next((n for n, at in enumerate(self.where) if at is each), None) for each in index]
-            named = [axis for axis in axes if axis is not None]
-            computed = [each.body for each, axis in zip(index, axes) if axis is None and isinstance(each, Traced)]
-            is_table = bool(computed) or len(set(named)) != len(named)
-            fixed = tuple(each.body if isinstance(each, Traced) else each for each in index)
-            key = (id(tensor), fixed)
-            if key not in self.known:
-                made = self._element(tensor, index) if is_table else self._added(tensor, index, axes)
-                self.known[key] = tensor, made
-            return self.known[key][1]
-
-    def _element(self, tensor: torch.Tensor, index) -> Traced:
-        """One at places that follow from coordinates, which torch counts from the end below 0."""
-        lengths, where = dict(zip(self.every, self.layout.shape)), []
-        for dim in reversed(range(tensor.ndim)):
-            each, size = index[dim], tensor.shape[dim]
-            if not isinstance(each, Traced):
-                tensor = tensor.select(dim, _whole(each))
-                continue
-            found = bounds(each.body, lengths) if not each.reads else None
-            if found is None or not -size <= found[0] <= found[1] < size:
-                raise DataError("score: a place in a tensor that does not follow from coordinates, or is outside of it")
-            where.insert(0, ("end", each.body) if found[0] < 0 else each.body)
-        if tensor.numel() and self._is_large(tensor):
-            raise DataError("score: a tensor of larger numbers than float32 has")
-        self._keep(tensor.to(self.wide), None)
-        all_of = table(self.trace, self.names[-1], tensor.ndim)
-        read = combine("element", all_of, *(Traced(self.trace, (), body, self.every, True) for body in where))
-        return read != 0 if tensor.dtype == torch.bool else read
-
-    def _is_large(self, tensor: torch.Tensor) -> bool:
-        is_number = tensor.dtype == torch.bool or tensor.is_floating_point()
-        return not is_number and int(tensor.abs().max()) > _EXACT
-
-    def _keep(self, tensor: torch.Tensor, letters) -> None:
-        self.names.append(f"x{len(self.names)}")
-        self.tensors.append(tensor.contiguous())
-        self.letters.append(letters)
-
-    def _added(self, tensor: torch.Tensor, index, axes) -> Traced:
-        for dim in reversed(range(tensor.ndim)):
-            is_expanded = tensor.stride(dim) == 0 and tensor.shape[dim] > 1 and not tensor.requires_grad
-            if axes[dim] is None:
-                tensor = tensor.select(dim, _whole(index[dim]))
-            elif is_expanded:  # one element is there, which needs no axis
-                tensor, axes = tensor.select(dim, 0), [*axes[:dim], None, *axes[dim + 1 :]]
-        tensor, letters = self.layout.operand(tensor, [axis for axis in axes if axis is not None])
-        if not letters:
-            raise DataError("score: a tensor without an axis of its own")
-        if tensor.numel() and self._is_large(tensor):
-            raise DataError("score: a tensor of larger numbers than float32 has")
-        stays = tensor.dtype == self.half and {"i", "j"} <= set(letters)
-        self._keep(tensor if stays else tensor.to(self.wide), letters)
-        read = Traced(self.trace, (Read(self.names[-1], letters),), ("read", 0), self.every, True)
-        return read != 0 if tensor.dtype == torch.bool else read
-
-
-def _whole(index) -> int:
-    if not isinstance(index, int) or isinstance(index, bool):
-        raise DataError("score: a tensor is read at coordinates alone")
-    return index
-
-
 def _renamed(body: Expression, numbers: list[int]) -> Expression:
     if body[0] == "read":
         return ("read", numbers[body[1]])
@@ -232,20 +161,17 @@ def _reads(body: Expression) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _is_exact(body: Expression, lengths: tuple[tuple[str, int], ...]) -> bool:
-    """Are whole numbers small enough, and is what is compared or divided to whole ones whole?
-
-    Functions are traced at each call, for what they read may have changed; mostly they say what they said before.
-    """
+    """Are whole numbers small enough, and is what is compared or divided to whole ones whole?"""
     return _has_exact_parts(body, dict(lengths))
 
 
 def _has_exact_parts(body: Expression, lengths: dict[str, int]) -> bool:
     if body[0] in ("read", "index", "number"):
-        return body[0] != "index" or lengths[body[1]] <= _EXACT
+        return body[0] != "index" or lengths[body[1]] <= EXACT
     if not _reads(body):
         found = whole(body, lengths)
         if found is not None or body[0] in (*CONDITIONS, "floordiv", "mod"):
-            return found is not None and found.largest <= _EXACT
+            return found is not None and found.largest <= EXACT
     elif body[0] in ("floordiv", "mod"):
         return False
     return all(_has_exact_parts(part, lengths) for part in body[1:])
