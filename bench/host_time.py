@@ -64,7 +64,7 @@ def triton(device: str, x: torch.Tensor) -> dict:
     return {"Triton": lambda: launch(x, torch.empty_like(x))}
 
 
-def host_times(contenders: dict, device: str, alone: bool) -> dict[str, float]:
+def host_times(contenders: dict, device: str, alone: bool = False) -> dict[str, float]:
     """Medians in microseconds a call, of turns so short that the queue of a device never fills.
 
     A turn has `CALLS` calls, or `alone` one, after `OTHERS` numbers were changed.
