@@ -173,8 +173,8 @@ _ALL, _ABOVE, _BELOW = -2, 2**15 - 1, -1  # no digits: not looked at yet, larger
 
 def _slices(keys: Keys, step: int = 2**15):
     """Positions in pieces of `step`: by default as many as one thread works on in its second-level cache, which torch
-    does not hand out to several threads; on a GPU in larger ones."""
-    step = step if keys.device.type == "cpu" else 2**26
+    does not hand out to several threads; on a GPU in pieces of 64 MB of numbers, which fill it many times."""
+    step = step if keys.device.type == "cpu" else 2**23
     return [slice(start, min(start + step, keys.numel)) for start in range(0, keys.numel, step)]
 
 
