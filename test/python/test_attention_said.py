@@ -190,6 +190,8 @@ OPEN = {
     "the state of torch": lambda b, h, i, j: i - j < torch.get_num_threads(),
     "a module": lambda b, h, i, j: i - j < lacis.knobs.debug,
     "a tensor with more": within(noted := torch.ones(1)),
+    "a sparse tensor": within(torch.eye(2).to_sparse()),
+    "a nested tensor": within(torch.nested.nested_tensor([torch.ones(2), torch.ones(1)])),
     "its own rule": type("Own", (lacis.Local,), {"__module__": __name__})(2).mask,
     "its class": type("Own", (lacis.Local,), {"__module__": "lacis.attentions.own", "window": 1})(2).mask,
 }

@@ -66,11 +66,20 @@ def kind_of_tensor(tensor, tensors: list[torch.Tensor]) -> Hashable | None:
     """What reads of it follow from beside its values, and which of the tensors it is; None of a class of its own."""
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or vars(tensor):
         return None
-    number = next((number for number, each in enumerate(tensors) if each is tensor), len(tensors))
-    if number == len(tensors):
-        tensors.append(tensor)
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        return None
     is_wide = tuple(stride == 0 for stride in tensor.stride())
-    return number, tensor.dtype, tensor.shape, is_wide, tensor.requires_grad, tensor.device
+    kind = tensor.dtype, tensor.shape, is_wide, tensor.requires_grad, tensor.device
+    return number_of(tensor, tensors), *kind
+
+
+def number_of(tensor: torch.Tensor, tensors: list[torch.Tensor]) -> int:
+    """Where it is among them, at the end if it was not."""
+    for number, each in enumerate(tensors):
+        if each is tensor:
+            return number
+    tensors.append(tensor)
+    return len(tensors) - 1
 
 
 def _said(value, tensors: list[torch.Tensor], depth: int) -> Hashable | None:

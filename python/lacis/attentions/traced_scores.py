@@ -15,7 +15,7 @@ from ..errors import DataError
 from .captures import EXACT, Capture, Captures
 from .layouts import Layout
 from .places import CONDITIONS, whole
-from .said import kind_of_tensor, said
+from .said import kind_of_tensor, number_of, said
 from .scores import Scores
 
 Source = tuple[int, Capture]
@@ -108,22 +108,13 @@ def _traced_scores(changes: Scores, layout: Layout, wide, half, tensors: list[to
     if "score" not in read or not _is_exact(body, tuple(zip(letters, layout.shape))):
         return None
     held = len(tensors)
-    numbers = [_number_of(captures.tensors[n], tensors) for n in used]
+    numbers = [number_of(captures.tensors[n], tensors) for n in used]
     sources = [(number, captures.made[n]) for number, n in zip(numbers, used)]
     if key is not None and captures.only_read and len(tensors) == held:
         if len(_TRACED) == _MOST:
             _TRACED.clear()
         _TRACED[key] = body, sources
     return body, sources
-
-
-def _number_of(tensor: torch.Tensor, tensors: list[torch.Tensor]) -> int:
-    """Where it is among them, at the end if it was not."""
-    for number, each in enumerate(tensors):
-        if each is tensor:
-            return number
-    tensors.append(tensor)
-    return len(tensors) - 1
 
 
 def _changed(changes: Scores, score: Traced, where, captures: Captures) -> Traced:
