@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import torch
 
@@ -84,7 +85,7 @@ class KernelSpec:
         """The tensors of the epilogue: scale, bias, residual, as far as there are."""
         return tuple(o for o in (self.scale, self.bias, self.residual) if isinstance(o, Operand))
 
-    @property
+    @functools.cached_property
     def packed(self) -> int:
         """The number of the packed operand."""
         return next(n for n, operand in enumerate(self.operands) if operand.format is not None)
@@ -94,7 +95,7 @@ class KernelSpec:
         """Is the output packed, on the pattern of the packed operand?"""
         return self.output.format is not None
 
-    @property
+    @functools.cached_property
     def scattered(self) -> bool:
         """Is the output dense, with every letter of the packed operand? Then each entry has outputs of its own."""
         return not self.sampled and set(self.operands[self.packed].indices) <= set(self.output.indices)

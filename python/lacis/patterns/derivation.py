@@ -43,14 +43,14 @@ class Derivation:
 
     @staticmethod
     def of(records: Sequence[Mapping], number: int) -> Derivation:
-        """Record `number` of the list `derived` of an artifact."""
+        """Record `number` of the list `derived` of an artifact; equal ones are one object."""
         record = records[number]
         source = record["source"]
         given = sorted(record["parameters"].items())
         parameters = tuple((name, Cost(**value) if isinstance(value, Mapping) else value) for name, value in given)
-        return Derivation(
-            record["function"], parameters, None if isinstance(source, Mapping) else Derivation.of(records, source)
-        )
+        before = None if isinstance(source, Mapping) else Derivation.of(records, source)
+        made = Derivation(record["function"], parameters, before)
+        return _MADE.setdefault(made, made)
 
     @property
     def given(self) -> dict[str, object]:
@@ -75,3 +75,6 @@ class Derivation:
 
 Array = tuple[str, Derivation | str, str]
 """An array of a packed operand: its part, the step that makes it ("" for its own arrays), its name."""
+
+
+_MADE: dict[Derivation, Derivation] = {}  # as many as the kernels of a process ask for

@@ -9,6 +9,21 @@ from ..patterns.derivation import Array
 OWN_VALUES: Array = ("", "", VALUES)
 
 
+def arrays_of(packed, names) -> list:
+    """The tensors of a packed operand, or of a pattern, with these names; what a step makes is looked up once for all of
+    its arrays."""
+    found, made = [], {}
+    for part, step, name in names:
+        if not step or name == VALUES:
+            found.append(packed.array(part, step, name))
+            continue
+        key = part, id(step)
+        if key not in made:
+            made[key] = packed.derived(step, part)
+        found.append(made[key][name])
+    return found
+
+
 def in_part(array: Array, slot: str) -> Array:
     """The array of a part's kernel by its name in the sum."""
     part, dot, _ = slot.rpartition(f".{VALUES}")

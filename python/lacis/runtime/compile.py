@@ -20,6 +20,7 @@ from ..patterns import Pattern
 from ..patterns.capturing import refuse_capture
 from ..schedule.steps import Steps, in_words, parse
 from . import library
+from .arrays import arrays_of
 from .bound import BoundCall, BoundPair, bind_layer, changed, run_pair
 from .bound import run as run_bound
 from .call import Call, run
@@ -101,7 +102,7 @@ class Kernel:
 
     def arrays(self, packed: PackedTensor | Pattern) -> list[torch.Tensor]:
         """The tensors of a packed operand, or of a pattern, that the kernel takes, in its order."""
-        return [packed.array(*name) for name in self.names]
+        return arrays_of(packed, self.names)
 
     @functools.cached_property
     def family(self) -> Family:
@@ -144,7 +145,7 @@ class Kernel:
             names = family.bind(asked).companions if asked else []
             if looked_into and family.walks_copies:
                 return self.plain().run(dense, packed, shape)
-            companions = [packed.array(*name) for name in names]
+            companions = arrays_of(packed, names)
         return library.einsum(dense, storage, shape, family.key, list(packed.shape), companions)
 
     def __repr__(self) -> str:

@@ -47,6 +47,7 @@ class Family:
         self.specs = {slot: dataclasses.replace(spec, steps=steps.get(slot, ())) for slot, spec in specs.items()}
         self._gradients: dict[str, Family] = {}
         self._casts: dict[torch.dtype, Family] = {}
+        self._bound: set[tuple[str, ...]] = set()
         self._lock = threading.Lock()
 
     def _differentiated(self) -> KernelSpec:
@@ -104,7 +105,9 @@ class Family:
 
     def bind(self, slots) -> Family:
         """Compile the kernels of these gradients and note the arrays that they walk, in one order in every process."""
-        for slot in sorted(slots, key=self.slots.index):
+        if (asked := tuple(slots)) in self._bound:
+            return self
+        for slot in sorted(asked, key=self.slots.index):
             gradient = self.gradient(slot)
             with self._lock:
                 known = set(self.arrays)
@@ -112,6 +115,7 @@ class Family:
                     array = in_part(array, slot)
                     if array not in known and (array[1] or array[2] != VALUES):
                         self.companions.append(array)
+        self._bound.add(asked)
         return self
 
     def gradient(self, slot: str) -> Family:
