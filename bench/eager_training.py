@@ -8,6 +8,7 @@ import torch
 
 from .host_time import host_times
 from .measure import Case, measure
+from .real_layers import captured
 from .tile_training import layers
 
 TITLE = "Training step of one layer, eager and in a CUDA graph: 4096², 90 % zeros, 1024 tokens, bf16"
@@ -29,20 +30,6 @@ def step(layer, x: torch.Tensor, dy: torch.Tensor):
     return run
 
 
-def graph(run):
-    """The step captured, and what replays it."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            run()
-    torch.cuda.current_stream().wait_stream(side)
-    captured = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(captured):
-        run()
-    return captured.replay
-
-
 def burst(run):
     """Many steps in a row: the time a step is the host's, or the device's, whichever is longer."""
     return lambda: [run() for _ in range(BURST)]
@@ -58,7 +45,7 @@ def cases(block: int) -> list[Case]:
     x.requires_grad_()
     steps = {"lacis": step(sparse, x, dy), "torch dense": step(dense, x, dy)}
     found = [Case(f"block {block}, eager{way(sparse, x, dy)}", eager(steps), f"≥ {MUST[block]}")]
-    replays = {name: graph(run) for name, run in steps.items()}
+    replays = {name: captured(run) for name, run in steps.items()}
     return [*found, Case(f"block {block}, CUDA graph", measure(replays, "cuda", flush=True))]
 
 

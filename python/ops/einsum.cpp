@@ -106,7 +106,8 @@ STABLE_TORCH_LIBRARY(lacis, m) {
   m.def("unbind(int call) -> ()");
 }
 
-STABLE_TORCH_LIBRARY_IMPL(lacis, CPU, m) {
+/// The same on each device: the kernel that a key names is for one.
+template <typename Library> static void implement(Library &m) {
   m.impl("einsum", einsum);
   m.impl("einsum.exported", einsumExported);
   m.impl("einsum.inference", einsumInference);
@@ -117,16 +118,8 @@ STABLE_TORCH_LIBRARY_IMPL(lacis, CPU, m) {
   m.impl("einsum.bound_pair", einsumBoundPair);
 }
 
-STABLE_TORCH_LIBRARY_IMPL(lacis, CUDA, m) {
-  m.impl("einsum", einsum);
-  m.impl("einsum.exported", einsumExported);
-  m.impl("einsum.inference", einsumInference);
-  m.impl("bind", bind);
-  m.impl("bind.pair", bindPair);
-  m.impl("bind.fill", bindFill);
-  m.impl("einsum.bound", einsumBound);
-  m.impl("einsum.bound_pair", einsumBoundPair);
-}
+STABLE_TORCH_LIBRARY_IMPL(lacis, CPU, m) { implement(m); }
+STABLE_TORCH_LIBRARY_IMPL(lacis, CUDA, m) { implement(m); }
 
 STABLE_TORCH_LIBRARY_IMPL(lacis, CompositeExplicitAutograd, m) {
   m.impl("fill", fill);
