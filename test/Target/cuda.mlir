@@ -4,6 +4,9 @@
 // RUN: lacis-compile %s --target=cuda:sm_90a --emit=llvm -o - | FileCheck %s --check-prefix=LLVM
 // RUN: lacis-compile %s --target=cuda:sm_90a --emit=ptx -o - | FileCheck %s --check-prefixes=PTX,SM90
 // RUN: lacis-compile %s --target=cuda:sm_80 --emit=ptx -o - | FileCheck %s --check-prefixes=PTX,SM80
+// RUN: lacis-compile %s --target=cuda:sm_103 --emit=ptx -o - | FileCheck %s --check-prefixes=SM103,PTX
+// RUN: lacis-compile %s --target=cuda:sm_110 --emit=ptx -o - | FileCheck %s --check-prefixes=SM110,PTX
+// RUN: lacis-compile %s --target=cuda:sm_121 --emit=ptx -o - | FileCheck %s --check-prefixes=SM121,PTX
 
 module attributes {lacis.stage = "target", lacis.artifact = {
   args = [{kind = "operand", operand = 1}, {kind = "output"}, {kind = "dim", operand = 1, dim = 0}],
@@ -13,6 +16,9 @@ module attributes {lacis.stage = "target", lacis.artifact = {
   // LLVM-LABEL: define ptx_kernel void @sums(
   // LLVM:       llvm.nvvm.shfl.sync
   // LLVM:       !"llvm.loop.unroll.disable"
+  // SM103:      .version 8.8
+  // SM110:      .version 9.0
+  // SM121:      .version 8.8
   // SM90:       .target sm_90a
   // SM80:       .target sm_80
   // PTX:        .visible .entry sums(

@@ -77,8 +77,19 @@ static unsigned architectureNumber(StringRef chip) {
   return chip.empty() || chip == "a" || chip == "f" ? number : 0;
 }
 
-/// A PTX version that every driver takes under which PyTorch runs on that architecture.
-static StringRef ptxFeature(unsigned number) { return number < 100 ? "+ptx83" : "+ptx87"; }
+/// A PTX version that every driver takes under which PyTorch runs on that architecture; some are known from a later one on.
+static StringRef ptxFeature(unsigned number) {
+  switch (number) {
+  case 88:
+  case 110:
+    return "+ptx90";
+  case 103:
+  case 121:
+    return "+ptx88";
+  default:
+    return number < 100 ? "+ptx83" : "+ptx87";
+  }
+}
 
 Expected<std::unique_ptr<Target>> CUDA::create(StringRef name, StringRef arch, const CodeOptions &options) {
   initialiseOnce();
