@@ -16,6 +16,8 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace lacis;
 
@@ -179,17 +181,19 @@ Value TileMaps::powerOfTwo(OpBuilder &b, Operation *op) {
   return math::Exp2Op::create(b, loc, power, arith::FastMathFlags::afn);
 }
 
-/// A quotient by a number is a product, and tanh is what two approximate instructions make of it.
+/// A quotient by a number is a product, if float32 has its inverse; tanh, and a quotient for each element, are what
+/// approximate instructions make of them. Those of rows are few.
 Value TileMaps::approximate(OpBuilder &b, Operation *op) {
   FloatAttr divisor;
-  if (isa<arith::DivFOp>(op) && matchPattern(op->getOperand(1), m_Constant(&divisor))) {
-    FloatAttr inverse = b.getFloatAttr(op->getResult(0).getType(), 1 / divisor.getValueAsDouble());
-    Value factor = arith::ConstantOp::create(b, op->getLoc(), inverse);
-    return arith::MulFOp::create(b, op->getLoc(), compute(b, op->getOperand(0)), factor);
+  auto quotient = dyn_cast<arith::DivFOp>(op);
+  bool isByNumber = quotient && matchPattern(quotient.getRhs(), m_Constant(&divisor));
+  if (double inverse = isByNumber ? 1 / divisor.getValueAsDouble() : 0; std::isnormal(static_cast<float>(inverse))) {
+    auto factor = arith::ConstantOp::create(b, op->getLoc(), b.getFloatAttr(quotient.getType(), inverse));
+    return arith::MulFOp::create(b, op->getLoc(), compute(b, quotient.getLhs()), factor);
   }
   Operation *made = b.clone(*op, inner);
-  if (auto tanh = dyn_cast<math::TanhOp>(made))
-    tanh.setFastmath(arith::FastMathFlags::afn);
+  if (isa<math::TanhOp>(made) || (quotient && !isByNumber && column))
+    made->setAttr("fastmath", arith::FastMathFlagsAttr::get(b.getContext(), arith::FastMathFlags::afn));
   return made->getResult(0);
 }
 
