@@ -97,3 +97,15 @@ def test_gradients_make_no_dense_temporary():
         peak = torch.cuda.max_memory_allocated() - before
         tensor.grad = x.grad = None
     assert peak < 8 * 2**20
+
+
+@pytest.mark.parametrize("policy", [lacis.Random(0.9), lacis.Magnitude(0.9)], ids=["random", "magnitude"])
+def test_choosing_takes_no_more_than_twice_the_weight(policy):
+    """More numbers than are sorted at once."""
+    weight = torch.randn(16384, 16384, device="cuda")
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    mask = policy(weight)
+    assert int(mask.sum()) == round(0.1 * weight.numel())
+    assert torch.cuda.max_memory_allocated() - before < 2 * weight.nbytes
