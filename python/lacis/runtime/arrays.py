@@ -10,8 +10,10 @@ OWN_VALUES: Array = ("", "", VALUES)
 
 
 def arrays_of(packed, names) -> list:
-    """The tensors of a packed operand, or of a pattern, with these names; what a step makes is looked up once for all of
-    its arrays."""
+    """The tensors of a packed operand, or of a pattern, with these names.
+
+    What a step makes is looked up once for all of its arrays.
+    """
     found, made = [], {}
     for part, step, name in names:
         if not step or name == VALUES:
