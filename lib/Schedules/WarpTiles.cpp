@@ -43,8 +43,8 @@ static std::optional<SampledPanel> sampledPanelFor(int64_t rows, int64_t columns
   return sharesOf(rows, columns, room.columns, /*stages=*/3);
 }
 
-/// For blocks with so many bytes of shared memory. Of a rolled loop up to three share a processor, which keeps 1 KB for each;
-/// vectors and barriers have 1 KB. Sums of 256 columns take 128 of the 255 registers that a thread can have.
+/// For blocks with so many bytes of shared memory. Of a rolled loop up to three share a processor, which keeps 1 KB for
+/// each; vectors and barriers have 1 KB. Sums of 256 columns take 128 of the 255 registers that a thread can have.
 static TileSizes sizesFor(int64_t bytes) {
   constexpr int64_t blocks = 3, each = 1 << 10, sums = 256;
   RolledRoom rolled{bytes - blocks * each, blocks, /*storeBytes=*/0, /*most=*/bytes - each, sums};

@@ -142,15 +142,19 @@ def test_a_function_that_looks_into_a_tensor_is_traced_at_each_call(what, traces
 def test_whole_numbers_are_looked_at_when_they_change(traces, monkeypatch):
     looks, largest = [], torch.Tensor.max
     monkeypatch.setattr(torch.Tensor, "max", lambda self, *given: looks.append(1) or largest(self, *given))
-    documents = torch.zeros(B, S, dtype=torch.long)
-    mask = lambda b, h, i, j: documents[b, i] == documents[b, i]
+    documents = torch.zeros(B, max(S, T), dtype=torch.long)
+    mask = lambda b, h, i, j: documents[b, i] == documents[b, j]
     for _ in range(3):
-        assert traces(mask) is not None
+        assert len(traces(mask).operands) == 2
     assert looks == [1]
+    first = lambda b, h, i, j: (documents[0, i] == documents[0, j]) & (documents[1, i] == documents[1, j])
+    for _ in range(3):
+        assert len(traces(first).operands) == 4
+    assert looks == [1, 1, 1]
     documents.fill_(2**24 + 1)
     assert traces(mask) is None  # float32 has not all of them
     documents.fill_(2**24)
-    assert traces(mask) is not None and len(looks) == 3
+    assert traces(mask) is not None and len(looks) == 5
 
 
 def test_what_a_function_does_besides_is_done_at_each_call(traces):

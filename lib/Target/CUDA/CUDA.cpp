@@ -77,7 +77,8 @@ static unsigned architectureNumber(StringRef chip) {
   return chip.empty() || chip == "a" || chip == "f" ? number : 0;
 }
 
-/// A PTX version that every driver takes under which PyTorch runs on that architecture; some are known from a later one on.
+/// A PTX version that every driver takes under which PyTorch runs on that architecture; some are known from a later one
+/// on.
 static StringRef ptxFeature(unsigned number) {
   switch (number) {
   case 88:

@@ -18,7 +18,7 @@ from .places import bounds
 
 # Coordinates are float32 numbers in a chain: whole ones are exact up to here.
 EXACT = 2**24
-_SMALL = WeakIdKeyDictionary()  # integers that were found to be exact: when, and what was read of them
+_SMALL = WeakIdKeyDictionary()  # integers that were found to be exact: when, and which selections of them
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,11 +45,13 @@ class Capture:
     def _is_exact(self, given: torch.Tensor, read: torch.Tensor) -> bool:
         if given.dtype == torch.bool or given.is_floating_point() or not read.numel():
             return True
-        if not given.is_inference() and _SMALL.get(given) == (changes(given), self):
+        seen, exact = _SMALL.get(given, (None, frozenset()))
+        now = None if given.is_inference() else changes(given)
+        if seen is not None and seen == now and self.selected in exact:
             return True
         if int(read.abs().max()) > EXACT:
             return False
-        _SMALL[given] = changes(given), self
+        _SMALL[given] = now, {*(exact if seen == now else ()), self.selected}
         return True
 
 
