@@ -8,6 +8,7 @@ import torch
 from dense_attention import agree, dense, drawn, grid, tensors
 
 import lacis
+from lacis.attentions.patterns import choose
 
 
 def fixed(count, local=4, wide=1, uni=False, horizontal=False, patterns=1, head=0):
@@ -237,6 +238,27 @@ def test_rules_of_ones_own_and_patterns_that_are_kept():
     with pytest.raises(lacis.DataError, match="Wrong must be bool"):
         lacis.attention(*operands, Wrong(), target="eager")
 
+
+def test_rules_that_say_the_same_share_their_patterns():
+    """So a rule that is made at each call costs no more than one that is kept."""
+    q, k = torch.zeros(1, 2, 32, 4), torch.zeros(1, 2, 32, 4)
+    of = lambda rule: choose(rule, q, k).pattern
+    first = lacis.Local(4, block=8)
+    assert of(lacis.Local(4, block=8)) is of(first) is of(lacis.Local(4, block=8))
+    assert of(lacis.Local(12, block=8)) is not of(first)
+    first.window = 12
+    assert of(lacis.Local(4, block=8)) is not of(first) is of(lacis.Local(12, block=8))
+
+    class Drawn(lacis.Local):
+        def layout(self, heads, q, k, block):
+            return torch.ones(1, *self.grid(q, k, block), dtype=torch.bool)
+
+    assert not Drawn.pure and of(Drawn(4, block=8)) is not of(Drawn(4, block=8))
+    assert all(isinstance(rule, lacis.PatternRule) and rule.pure for rule in RULES_OF_FIELDS)
+
+
+RULES_OF_FIELDS = [lacis.Causal(), lacis.Local(4), lacis.Fixed(), lacis.Variable(), lacis.BigBird(), lacis.Longformer()]
+RULES_OF_FIELDS += [lacis.Documents([3, 5]), lacis.Dilated(4, 2)]
 
 REFUSED = [
     (lambda: lacis.Fixed(num_local_blocks=3, num_global_blocks=2), "must divide num_local_blocks"),

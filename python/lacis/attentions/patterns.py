@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import functools
 import sys
 import weakref
 from collections.abc import Callable
@@ -100,14 +102,32 @@ def _of_rule(rule: PatternRule, q, k) -> Chosen:
     if rule.blocks is not None:
         pattern = _of_lists(rule.blocks(q, k), q, k, (rule.block, rule.block), sound=True)
     else:
+        said = repr(rule)
+        rule = _first_of(_Said(type(rule), said, rule)) if rule.pure else rule
         kept = _KEPT.setdefault(rule, {})
-        key = (repr(rule), *q.shape[:3], columns, q.device)
+        key = (said, *q.shape[:3], columns, q.device)
         if key not in kept:
             layout = rule.layout(q.shape[1], rows, columns, rule.block)
             kept[key] = _of_layout(layout, q, k, rule.sides(rule.block), name=type(rule).__name__)
         pattern = kept[key]
     mask = rule.entry_mask(rows, columns, rule.block)
     return Chosen(pattern, [] if mask is None else [mask])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Said:
+    """A rule by what it says, of which its fields are all."""
+
+    kind: type
+    fields: str
+    rule: PatternRule = dataclasses.field(compare=False)
+
+
+@functools.lru_cache(maxsize=64)  # several for each of the layers of a model
+def _first_of(said: _Said) -> PatternRule:
+    """One rule for all that say the same, which nobody else can change: its patterns, and its mask as it was traced,
+    serve a rule that is made anew at each call."""
+    return copy.copy(said.rule)
 
 
 def _of_block_mask(given, q, k) -> Chosen:

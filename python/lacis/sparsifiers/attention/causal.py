@@ -14,6 +14,7 @@ class Causal(PatternRule):
     """
 
     by_position = True
+    pure = True
 
     def __init__(self, *, block: int = 64):
         positive(block=block)

@@ -16,6 +16,7 @@ class Dilated(PatternRule):
     """
 
     by_position = True
+    pure = True
 
     def __init__(self, window: int, dilation: int, *, causal: bool = False, block: int = 64):
         at_least_zero(window=window)

@@ -18,6 +18,8 @@ class Documents(PatternRule):
     [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
     """
 
+    pure = True
+
     def __init__(self, lengths, *, causal: bool = False, block: int = 64):
         positive(block=block)
         self.lengths = tuple(int(length) for length in lengths)

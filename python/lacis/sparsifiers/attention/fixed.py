@@ -23,6 +23,8 @@ class Fixed(ByHead):
     [[1, 1, 0, 1], [1, 1, 0, 1], [0, 1, 1, 1], [0, 1, 1, 1]]
     """
 
+    pure = True
+
     def __init__(
         self,
         *,

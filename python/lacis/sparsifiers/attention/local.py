@@ -14,6 +14,7 @@ class Local(PatternRule):
     """
 
     by_position = True
+    pure = True
 
     def __init__(self, window: int, *, causal: bool = False, block: int = 64):
         at_least_zero(window=window)

@@ -18,6 +18,8 @@ class Longformer(Directed):
     [[1, 1, 0, 0], [1, 1, 1, 1], [0, 1, 1, 1], [0, 1, 1, 1]]
     """
 
+    pure = True
+
     def __init__(
         self,
         *,
