@@ -15,8 +15,12 @@ import attention_matrix  # noqa: E402
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 
+DTYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
+LENGTHS = (*attention_matrix.LENGTHS, 1000)
+
+
 @pytest.mark.parametrize("shard", range(16))
 def test_calls_of_attention(shard):
-    for case in attention_matrix.cases(96, (torch.bfloat16, torch.float16, torch.float32), seed=2)[shard::16]:
+    for case in attention_matrix.cases(128, DTYPES, seed=2, lengths=LENGTHS)[shard::16]:
         with poison.allocations():
             attention_matrix.check(case, "cuda")

@@ -55,3 +55,32 @@ def test_a_thousand_runs_are_equal(depth):
             poison.flush_cache()
         assert all(map(torch.equal, first, run(attend, inputs, slope))), n
     other.synchronize()
+
+
+@pytest.mark.parametrize("depth", [64, 128])
+def test_numbers_that_are_none_stay_in_their_rows(depth):
+    """NaN in a query reaches its row, in a key those that see it, in a value also the others of their tile of 64."""
+    inputs = [x.detach() for x in drawn(depth)[0]]
+    attend = lambda *given: lacis.attention(*given, lacis.Causal(block=64))
+    clean = attend(*inputs)
+    for place, reached, others in ((0, slice(70, 71), 70), (1, slice(70, None), 70), (2, slice(70, None), 64)):
+        given = [x.clone() if n == place else x for n, x in enumerate(inputs)]
+        given[place][0, 0, 70] = torch.nan
+        found = attend(*given)
+        assert found[0, 0, reached].isnan().all()
+        same = torch.ones(clean.shape[:3], dtype=torch.bool, device="cuda")
+        same[0, 0, reached] = same[0, 0, others : reached.stop] = False
+        assert torch.equal(found[same], clean[same])
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("depth", [64, 128])
+def test_scores_of_any_size(depth, dtype):
+    """Of 1e4 and more, which float16 does not hold, and where the largest come in the last block."""
+    q, k, v = (x.detach() for x in drawn(depth, dtype)[0])
+    late = k.clone()
+    late[:, :, -64:] *= 16
+    dense = torch.nn.functional.scaled_dot_product_attention
+    for given in ((100 * q, 100 * k, v), (q, late, v)):
+        found, want = lacis.attention(*given, lacis.Local(2048)), dense(*(x.double() for x in given))
+        assert (found.double() - want).norm() <= 2**-7 * want.norm()

@@ -11,12 +11,27 @@ import tally
 import torch
 
 import lacis
+from lacis.formats import compose
 
 LENGTHS = (1, 7, 63, 64, 65, 130)
-DEPTHS = ((16, 16), (32, 32), (64, 64), (128, 128), (80, 80), (96, 96), (64, 128), (192, 128), (24, 40))
-HEADS = ((1, 1), (4, 4), (4, 2), (4, 1), (8, 2))
+DEPTHS = (
+    (16, 16),
+    (32, 32),
+    (64, 64),
+    (128, 128),
+    (80, 80),
+    (96, 96),
+    (64, 128),
+    (192, 128),
+    (24, 40),
+    (256, 256),
+    (576, 512),
+)
+HEADS = ((1, 1), (4, 4), (4, 2), (4, 1), (8, 2), (8, 1))
 BLOCKS = ((16, 16), (32, 32), (64, 64), (128, 128), (64, 128), (1, 64), (64, 8))
-FORMATS = (lacis.Csr(), lacis.Coo(), lacis.Bsr(4, 8), lacis.BlockedEll(16, 16), lacis.Hyb(1, 1), lacis.Bitmap(3, 3))
+NESTED = compose(2, [(4, 4)], [(lacis.Ell, [0, 1]), (lacis.Bitmap(2, 2), [2, 3])])
+FORMATS = (lacis.Csr(), lacis.Coo(), lacis.Bsr(4, 8), lacis.BlockedEll(16, 16), lacis.Ell(), lacis.Hyb(1, 1))
+FORMATS += (lacis.Bitmap(3, 3), NESTED)
 SHARED = ("shared", "by head", "by head and batch", "rule", "any format")
 CHANGES = ("none", "score", "mask", "causal", "window", "key_padding", "bias", "sink", "all")
 # Of the norm: a rounding of the dtype in q, k and v, and in the result.
@@ -116,12 +131,12 @@ class Case:
         return shares @ v, lse
 
 
-def cases(count: int, dtypes, seed: int = 0) -> list[Case]:
+def cases(count: int, dtypes, seed: int = 0, lengths=LENGTHS) -> list[Case]:
     """So many cases, the same for a seed of the suite."""
     draw = random.Random(1000 * tally.SEED + seed)
     return [
         Case(
-            lengths=(draw.choice(LENGTHS), draw.choice(LENGTHS)),
+            lengths=(draw.choice(lengths), draw.choice(lengths)),
             depths=draw.choice(DEPTHS),
             heads=draw.choice(HEADS),
             batch=draw.choice((1, 2)),

@@ -148,6 +148,26 @@ def masters_train_as_one(rank: int):
             torch.testing.assert_close(mine, expected, rtol=1e-9, atol=1e-12)
 
 
+def attends_as_one(rank: int):
+    """A module that attends on a pattern: each rank has half of the batch, and all have the gradients of the whole."""
+    found = []
+    for alone in (True, False):
+        layer = torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0, batch_first=True, dtype=torch.float64)
+        with torch.no_grad():
+            for number, parameter in enumerate(layer.parameters()):
+                generator = torch.Generator().manual_seed(number)
+                parameter.copy_(torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
+        s = lacis.create_schedule(layer, target="eager")
+        s["self_attn"].sparsify(lacis.Local(3)).block(4, 4).set_format(lacis.Bsr)
+        s.build()
+        x = torch.randn(4, 12, 8, generator=torch.Generator().manual_seed(9), dtype=torch.float64)
+        model = layer if alone else DistributedDataParallel(layer)
+        model(x if alone else x.chunk(2)[rank]).square().mean().backward()
+        found.append([parameter.grad for parameter in layer.parameters()])
+    for whole, mine in zip(*found):
+        torch.testing.assert_close(mine, whole, rtol=1e-9, atol=1e-12)
+
+
 def main(folder: pathlib.Path, rank: int):
     store = torch.distributed.FileStore(str(folder / "store"), 2)
     torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=2)
@@ -157,6 +177,7 @@ def main(folder: pathlib.Path, rank: int):
     trains_as_one_where_values_are_cut(rank, folder)
     counts_fall_in_place(rank)
     masters_train_as_one(rank)
+    attends_as_one(rank)
     torch.distributed.barrier()
     gc.collect()  # gloo's threads end with the last that holds them
     torch.distributed.destroy_process_group()

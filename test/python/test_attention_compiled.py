@@ -13,6 +13,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch.utils.checkpoint import checkpoint
 
 import lacis
+from lacis.runtime import kernels
 
 STARTS = torch.tensor([0, 4, S])
 OPTIONS = {
@@ -151,6 +152,23 @@ def test_a_rule_that_is_kept():
     other.block = 3
     assert other._token != rule._token and repr(other) == "Causal(block=3)"
     agree([compiled(*given, other)], dense(*given, kept)[:1])
+
+
+def test_lengths_that_change_are_one_graph_and_one_kernel(monkeypatch):
+    rule, graphs = lacis.Causal(block=16), []
+    attend = lambda q, k, v: lacis.attention(q, k, v, rule) * 2
+
+    def counting(graph, inputs):
+        graphs.append(graph)
+        return graph
+
+    compiled = torch.compile(attend, fullgraph=True, backend=counting, dynamic=True)
+    for length in (65, 131, 33):  # a kernel knows which powers of two divide a length
+        operands = [torch.randn(2, 4, length, 16) for _ in range(3)]
+        expected = 2 * torch.nn.functional.scaled_dot_product_attention(*operands, is_causal=True)
+        torch.testing.assert_close(compiled(*operands), expected)
+        monkeypatch.setattr(kernels, "_make", lambda request: pytest.fail(f"compiled again: {request.text[:200]}"))
+    assert len(graphs) == 1
 
 
 def test_a_pattern_that_is_gone_is_refused():
