@@ -47,13 +47,18 @@ def test_long_sequences(dtype, rule, depth):
     check(found, operands, entries(rule), range(2), MOST[dtype])
 
 
-@pytest.mark.parametrize("dtype, learns", [(torch.bfloat16, True), (torch.float32, False)])
-def test_more_than_2_31_elements(dtype, learns):
+@pytest.mark.parametrize(
+    "dtype, rule, learns",
+    [
+        (torch.bfloat16, lacis.Local(64), True),
+        (torch.float32, lacis.Local(3, block=8), False),  # statement by statement, whose scores are in memory
+    ],
+)
+def test_more_than_2_31_elements(dtype, rule, learns):
     """Of each operand and result: their last heads lie where an offset of 32 bits does not reach."""
     heads, depth = 2**31 // (TOKENS * 128) + 2, 128
     if torch.cuda.mem_get_info()[0] < 60 * 2**30:
         pytest.skip("needs 60 GiB of free memory")
-    rule = lacis.Local(64, block=64)
     count = 4 if learns else 3
     operands = [torch.empty(1, heads, TOKENS, depth, dtype=dtype, device="cuda").normal_() for _ in range(count)]
     assert operands[0].numel() > 2**31

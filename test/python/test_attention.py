@@ -7,7 +7,7 @@ import pytest
 import torch
 from dense_attention import B, E, H, S, T, agree, dense, drawn, grid, tensors
 from test_sampled import FORMATS
-from torch.nn.attention.flex_attention import create_block_mask
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 import lacis
 
@@ -241,6 +241,39 @@ def test_block_masks_of_flex_attention():
     operands = tensors(q=200, k=256)
     kept = mask(*grid(200, 256))
     agree(lacis.attention(*operands, blocks, return_lse=True, target="eager"), dense(*operands, kept))
+
+
+def test_a_row_that_flex_attention_masks_whole():
+    """Beside full and partial blocks: its output is 0 and its log of the sum -infinity."""
+    blocks = create_block_mask(lambda b, h, i, j: j < i, B, H, 200, 256, device="cpu", BLOCK_SIZE=64)
+    assert blocks.full_kv_num_blocks.any() and blocks.kv_num_blocks.any()
+    operands = tensors(q=200, k=256, dtype=torch.float32)
+    found = lacis.attention(*operands, blocks, return_lse=True, target="eager")
+    agree(found, flex_attention(*operands, block_mask=blocks, return_lse=True))
+    assert not found[0][:, :, 0].any() and found[1][:, :, 0].isneginf().all()
+
+
+@pytest.mark.parametrize("mask_mode", ["mul", "add"])
+@pytest.mark.parametrize("padding_mode", ["mul", "add"])
+def test_the_order_of_deepspeed(padding_mode, mask_mode):
+    """Its softmax scales, adds positions, then the padding of keys, then a mask: each of the two as a factor or a term."""
+    kept, operands = drawn(S, T, density=0.8), tensors()
+    positions, masked = torch.randn(H, S, T, dtype=torch.float64), drawn(S, T, density=0.7, seed=4)
+    padding = torch.arange(T) < torch.tensor([[T], [6]])
+    given, change, every = {"bias": positions}, lambda s: s + positions, kept
+    if padding_mode == "mul":
+        given["key_padding"], every = padding, every & padding[:, None, None]
+    else:
+        given["key_padding"] = added = torch.where(padding, 0.0, -3.0).double()
+        change = lambda s: s + positions + added[:, None, None]
+    if mask_mode == "mul":
+        given["mask"], every = lambda b, h, i, j: masked[i, j], every & masked
+    else:
+        terms, before = torch.where(masked, 0.0, -2.0).double(), change
+        given["bias"], change = positions + terms, lambda s: before(s) + terms
+    pattern = lacis.Pattern.from_mask(kept, lacis.Csr)
+    found = lacis.attention(*operands, pattern, scale=0.3, return_lse=True, target="eager", **given)
+    agree(found, dense(*operands, every, 0.3, change))
 
 
 def test_parts_merge_into_the_whole():

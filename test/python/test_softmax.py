@@ -49,6 +49,17 @@ def test_heads_that_share_a_pattern(name, target):
     assert again.pattern is s.pattern
 
 
+@pytest.mark.parametrize("target", mostly_long(["eager", "cpu"], "eager"))
+@pytest.mark.parametrize("width", [256, 576])
+def test_rows_of_many_blocks(width, target):
+    """Widths at which softmaxes over lists of blocks had rows of their own kinds (torch-blocksparse)."""
+    kept = mask(4, width // 16).repeat_interleave(16, 0).repeat_interleave(16, 1)
+    scores = torch.randn(64, width, generator=torch.Generator().manual_seed(width))
+    packed = lacis.pack(torch.where(kept, scores, 0), lacis.Bsr(16, 16))
+    found = lacis.softmax(packed, "j", target=target)
+    torch.testing.assert_close(found.to_dense(), dense_softmax(scores, kept).float())
+
+
 def test_a_compiled_product_takes_the_shared_pattern():
     pattern = lacis.Pattern.from_mask(mask(I, J), lacis.Csr)
     q, k = operands("hid", "hjd", dtype=torch.float32)
