@@ -256,7 +256,7 @@ def test_a_row_that_flex_attention_masks_whole():
 @pytest.mark.parametrize("mask_mode", ["mul", "add"])
 @pytest.mark.parametrize("padding_mode", ["mul", "add"])
 def test_the_order_of_deepspeed(padding_mode, mask_mode):
-    """Its softmax scales, adds positions, then the padding of keys, then a mask: each of the two as a factor or a term."""
+    """Its softmax scales, adds positions, then padding of keys, then a mask: these two as a factor or a term."""
     kept, operands = drawn(S, T, density=0.8), tensors()
     positions, masked = torch.randn(H, S, T, dtype=torch.float64), drawn(S, T, density=0.7, seed=4)
     padding = torch.arange(T) < torch.tensor([[T], [6]])

@@ -36,8 +36,8 @@ def gradients(results, leaves):
 
 @pytest.mark.parametrize("target", WAYS)
 def test_native_sparse_attention(target):
-    """Yuan et al., 2025: each query of a group of heads selects blocks of 64 keys, by the shares that blocks have of its
-    attention to their means, summed over the group; the first block and the two around it are always among them."""
+    """Yuan et al., 2025: each query of a group of heads selects blocks of 64 keys, by the shares that blocks have of
+    its attention to their means, summed over the group; the first one, its own and the one before are always there."""
     q, k, v = operands()
     blocks = -(-TOKENS // SIDE)
     own = torch.arange(TOKENS)[:, None] // SIDE
@@ -60,8 +60,8 @@ def test_native_sparse_attention(target):
 
 @pytest.mark.parametrize("target", WAYS)
 def test_video_sparse_attention(target):
-    """Zhang et al., 2025: each head and block of queries takes the blocks of keys whose means score highest with its own;
-    what comes of means alone is added, each by a gate."""
+    """Zhang et al., 2025: each head and block of queries takes the blocks of keys whose means score highest with its
+    own; what comes of means alone is added, each by a gate."""
     q, k, v = operands()
     gate, coarse_gate = (torch.linspace(0.2, 1, DEPTH, dtype=torch.float64) * n for n in (1, 2))
 

@@ -33,8 +33,8 @@ class PatternRule:
     by_position = False
     """Does it go by where a query and a key stand in one sequence, counted from 0?"""
     pure = False
-    """Do its fields alone, numbers and tuples of them, say what it answers? Then rules of the same fields share their
-    patterns, also where one is made anew at each call. A subclass that changes what is answered says it again."""
+    """Do its fields alone, numbers, words and tuples of them, say what it answers? Then rules of the same fields share
+    their patterns, also where one is made anew at each call. A subclass that changes what is answered says it again."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
