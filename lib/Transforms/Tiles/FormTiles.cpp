@@ -163,16 +163,23 @@ Value TileForm::loadResidual(OpBuilder &at, const TileItem &item, Value ring) {
   return loop.getResult(0);
 }
 
+Value TileForm::fillRounds(OpBuilder &at, const TileItem &item, Value ring) {
+  Block *outer = at.getBlock();
+  auto [position, coordinate, carried] = openRounds(at, item, ring);
+  RoleScalars scalars = roundOf(at, item, coordinate);
+  ValueRange tiles = acquire(at, carried[0]);
+  ReadOp dense = nest.product.readRight;
+  loadBox(at, dense, basesOf(at, dense, variance, scalars), tiles[0]);
+  if (nest.product.block().isMatrix)
+    loadMatrix(at, item.panel, scalars.get(at, depthIndex), tiles[1]);
+  else
+    loadStep(at, position, tiles[1]);
+  return leaveLoops(at, outer, release(at, carried[0]))[0];
+}
+
 Value TileForm::fill(OpBuilder &at, const TileItem &item, Value ring) {
   if (!isSummingUp)
-    ring = fillRounds(at, item, ring, [&](OpBuilder &in, Value position, RoleScalars &round, ValueRange tiles) {
-      ReadOp dense = nest.product.readRight;
-      loadBox(in, dense, basesOf(in, dense, variance, round), tiles[0]);
-      if (nest.product.block().isMatrix)
-        loadMatrix(in, item.panel, round.get(in, depthIndex), tiles[1]);
-      else
-        loadStep(in, position, tiles[1]);
-    });
+    ring = fillRounds(at, item, ring);
   if (!residual)
     return ring;
   auto loaded = [&](OpBuilder &in) { return loadResidual(in, item, ring); };

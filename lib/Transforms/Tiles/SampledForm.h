@@ -15,15 +15,14 @@ public:
 
 private:
   llvm::LogicalResult prepare() override;
-  void forEachItem(mlir::OpBuilder at, mlir::Value worker, mlir::Value ring, Body body) override;
+  TileItem openItems(mlir::OpBuilder &at, mlir::Value worker, mlir::Value &ring) override;
   mlir::Value fill(mlir::OpBuilder &at, const TileItem &share, mlir::Value ring) override;
   mlir::Value sum(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &share, mlir::Value ring) override;
   mlir::Value addUp(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &share, mlir::Value ring) override;
-  mlir::ValueRange forEachRound(mlir::OpBuilder &at, const TileItem &share, mlir::ValueRange carried,
-                                Round round) override;
+  Round openRounds(mlir::OpBuilder &at, const TileItem &share, mlir::ValueRange carried) override;
   RoleScalars roundOf(mlir::OpBuilder &at, const TileItem &share, mlir::Value coordinate) override;
   TileItem shareOf(mlir::OpBuilder &in, llvm::ArrayRef<mlir::Value> found);
-  mlir::Value forEachCopy(mlir::OpBuilder &at, const TileItem &share, mlir::Value ring, Body body);
+  void openCopies(mlir::OpBuilder &at, TileItem &share, mlir::Value &ring);
   llvm::SmallVector<mlir::Value> rowsOf(mlir::OpBuilder &at, const TileItem &share);
   void loadPart(mlir::OpBuilder &at, ReadOp read, RoleScalars scalars, mlir::Value line, mlir::Value tile,
                 mlir::Value place);

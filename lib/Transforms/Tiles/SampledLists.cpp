@@ -14,7 +14,7 @@ using namespace lacis;
 static constexpr int64_t kRounds = 4;
 
 /// Whole shares, or where the sum is long enough parts of them.
-void SampledForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
+TileItem SampledForm::openItems(OpBuilder &at, Value worker, Value &ring) {
   LoopName name = nest.top.getLoopName();
   Value list = worker;
   if (nest.isCut()) {
@@ -22,23 +22,19 @@ void SampledForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body)
     Value behind = add(at, worker, workers);
     list = arith::SelectOp::create(at, loc, isLong, behind, worker);
   }
-  forEachOfList(at, name + "_panel", name, list, ring, [&](OpBuilder &in, ArrayRef<Value> found, Value place) {
-    return forEachCopy(in, shareOf(in, found), place, body);
-  });
+  TileItem share = shareOf(at, openList(at, name + "_panel", name, list, ring));
+  if (nest.product.hasCopies)
+    openCopies(at, share, ring);
+  return share;
 }
 
 /// A share of values in copies is done for one after another.
-Value SampledForm::forEachCopy(OpBuilder &at, const TileItem &share, Value ring, Body body) {
-  if (!nest.product.hasCopies)
-    return body(at, share, ring);
+void SampledForm::openCopies(OpBuilder &at, TileItem &share, Value &ring) {
   LoopOp copies = nest.product.batchLoops[0];
   auto loop = LoopOp::create(at, loc, "copy", copies.getUpper(), ring);
-  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
-  TileItem own = share;
-  own.copy = loop.getCoordinate();
-  own.scalars.map(copies.getCoordinate(), own.copy);
-  YieldOp::create(in, loc, body(in, own, loop.getIterArgs()[0]));
-  return loop.getResult(0);
+  at = OpBuilder::atBlockEnd(loop.getBlock());
+  share.copy = loop.getCoordinate(), ring = loop.getIterArgs()[0];
+  share.scalars.map(copies.getCoordinate(), share.copy);
 }
 
 /// What a list says of a share: the panel, then which of its shares, or the first step and the number of steps.

@@ -49,11 +49,10 @@ RoleScalars SampledForm::roundOf(OpBuilder &at, const TileItem &share, Value coo
   return scalars;
 }
 
-ValueRange SampledForm::forEachRound(OpBuilder &at, const TileItem &share, ValueRange carried, Round round) {
+TileRoles::Round SampledForm::openRounds(OpBuilder &at, const TileItem &share, ValueRange carried) {
   auto loop = LoopOp::create(at, loc, nest.product.sumName(), share.rounds, carried);
-  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
-  YieldOp::create(in, loc, round(in, Value(), loop.getCoordinate(), loop.getIterArgs()));
-  return loop.getResults();
+  at = OpBuilder::atBlockEnd(loop.getBlock());
+  return {Value(), loop.getCoordinate(), loop.getIterArgs()};
 }
 
 //===- Producer -----------------------------------------------------------===//
@@ -104,17 +103,20 @@ Value SampledForm::fill(OpBuilder &at, const TileItem &share, Value ring) {
   auto [begin, end] = nest.isGathered() ? spanOf(at, share) : std::pair<Value, Value>();
   SmallVector<Value> rows = rowsOf(at, share);
   SmallVector<std::pair<Value, Value>> columns = columnsOf(at, share, begin, end);
-  return fillRounds(at, share, ring, [&](OpBuilder &in, Value, RoleScalars &round, ValueRange tiles) {
-    for (auto [n, row] : llvm::enumerate(rows))
-      loadPart(in, nest.product.readLeft, round, row, tiles[0], constant(n));
-    int64_t parts = cast<TileType>(tiles[1].getType()).getCount() / columns.size(), place = 0;
-    for (auto [first, some] : columns) {
-      OpBuilder then = scf::IfOp::create(in, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
-      for (int64_t part = 0; part < parts; ++part)
-        loadPart(then, nest.product.readRight, round, add(then, first, constant(part * right)), tiles[1],
-                 constant(place++));
-    }
-  });
+  Block *outer = at.getBlock();
+  Round round = openRounds(at, share, ring);
+  RoleScalars scalars = roundOf(at, share, round.coordinate);
+  ValueRange tiles = acquire(at, round.carried[0]);
+  for (auto [n, row] : llvm::enumerate(rows))
+    loadPart(at, nest.product.readLeft, scalars, row, tiles[0], constant(n));
+  int64_t parts = cast<TileType>(tiles[1].getType()).getCount() / columns.size(), place = 0;
+  for (auto [first, some] : columns) {
+    OpBuilder then = scf::IfOp::create(at, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
+    for (int64_t part = 0; part < parts; ++part)
+      loadPart(then, nest.product.readRight, scalars, add(then, first, constant(part * right)), tiles[1],
+               constant(place++));
+  }
+  return leaveLoops(at, outer, release(at, round.carried[0]))[0];
 }
 
 //===- Consumers ----------------------------------------------------------===//
@@ -140,13 +142,14 @@ Value SampledForm::sumShare(OpBuilder &at, Value consumer, const TileItem &share
     std::tie(rows, columns) = findBlocks(at, consumer, share, steps);
   Value initial = arith::ConstantOp::create(at, loc, nest.product.initial);
   Value begun = SplatOp::create(at, loc, type, initial);
-  ValueRange done = sumRounds(at, share, ring, begun, [&](OpBuilder &in, Value, Value place, ValueRange accs) {
-    ValueRange tiles = acquire(in, place);
-    Value more = nest.isGathered()
-                     ? MmaGatheredOp::create(in, loc, type, tiles[0], rows, tiles[1], columns, accs[0]).getResult()
-                     : multiplyOwn(in, consumer, tiles, accs[0]);
-    return SmallVector<Value>{more};
-  });
+  Block *outer = at.getBlock();
+  auto [position, coordinate, carried] = openRounds(at, share, {ring, begun});
+  ValueRange tiles = acquire(at, carried[0]);
+  Value more = nest.isGathered()
+                   ? MmaGatheredOp::create(at, loc, type, tiles[0], rows, tiles[1], columns, carried[1]).getResult()
+                   : multiplyOwn(at, consumer, tiles, carried[1]);
+  Value next = release(at, carried[0]);
+  ValueRange done = complete(at, leaveLoops(at, outer, {next, more}));
   return finish(at, consumer, share, steps, done[1], done[0]);
 }
 

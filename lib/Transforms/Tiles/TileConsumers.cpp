@@ -122,12 +122,14 @@ Value TileForm::begin(OpBuilder &at, Part &part) {
 
 Value TileForm::sum(OpBuilder &at, Value consumer, const TileItem &item, Value ring) {
   SmallVector<Part> parts = locate(at, consumer, item);
-  SmallVector<Value> accs;
+  SmallVector<Value> begun{ring};
   for (Part &part : parts)
-    accs.push_back(begin(at, part));
-  ValueRange done = sumRounds(at, item, ring, accs, [&](OpBuilder &in, Value position, Value place, ValueRange args) {
-    return multiplyStep(in, consumer, position, place, args);
-  });
+    begun.push_back(begin(at, part));
+  Block *outer = at.getBlock();
+  auto [position, coordinate, carried] = openRounds(at, item, begun);
+  SmallVector<Value> next = multiplyStep(at, consumer, position, carried[0], carried.drop_front());
+  next.insert(next.begin(), release(at, carried[0]));
+  ValueRange done = complete(at, leaveLoops(at, outer, next));
   auto storeAll = [&](OpBuilder &in) {
     return finish(in, consumer, done[0], [&](OpBuilder &then, int64_t n, Value tile) {
       store(then, done[1 + n], parts[n], tile);

@@ -23,12 +23,12 @@ private:
   using StorePart = llvm::function_ref<void(mlir::OpBuilder &, int64_t n, mlir::Value residual)>;
 
   llvm::LogicalResult prepare() override;
-  void forEachItem(mlir::OpBuilder at, mlir::Value worker, mlir::Value ring, Body body) override;
+  TileItem openItems(mlir::OpBuilder &at, mlir::Value worker, mlir::Value &ring) override;
   mlir::Value fill(mlir::OpBuilder &at, const TileItem &item, mlir::Value ring) override;
+  mlir::Value fillRounds(mlir::OpBuilder &at, const TileItem &item, mlir::Value ring);
   mlir::Value sum(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &item, mlir::Value ring) override;
   mlir::Value addUp(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &item, mlir::Value ring) override;
-  mlir::ValueRange forEachRound(mlir::OpBuilder &at, const TileItem &item, mlir::ValueRange carried,
-                                Round round) override;
+  Round openRounds(mlir::OpBuilder &at, const TileItem &item, mlir::ValueRange carried) override;
   RoleScalars roundOf(mlir::OpBuilder &at, const TileItem &item, mlir::Value coordinate) override;
   mlir::Value finish(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value ring, StorePart store);
   llvm::LogicalResult readAxes();

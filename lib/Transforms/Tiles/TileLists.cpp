@@ -9,7 +9,7 @@ using namespace lacis;
 
 /// The worker's list: groups of neighbouring tiles of the dense axis, in each group its pairs of panel and tile. Where
 /// panels are cut there is one group; where none are, nothing is summed up.
-void TileForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
+TileItem TileForm::openItems(OpBuilder &at, Value worker, Value &ring) {
   LoopName panels = nest.top.getLoopName(), columns = nest.items.getLoopName();
   int64_t groups = nest.lists.getGroups();
   Value raster = constant(nest.lists.getRaster()), one = constant(1), isFew;
@@ -20,46 +20,42 @@ void TileForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
     count = arith::SelectOp::create(at, loc, isFew, some, isSummingUp ? zero : count);
   }
   auto loop = LoopOp::create(at, loc, columns + "0", count, ring);
-  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
-  Value first = arith::MulIOp::create(in, loc, loop.getCoordinate(), raster);
-  Value left = arith::SubIOp::create(in, loc, tiles, first);
-  Value width = arith::MinUIOp::create(in, loc, left, raster);
-  Value turn = arith::RemUIOp::create(in, loc, loop.getCoordinate(), constant(groups));
-  Value list = arith::AddIOp::create(in, loc, arith::MulIOp::create(in, loc, turn, raster),
-                                     arith::SubIOp::create(in, loc, width, one));
+  at = OpBuilder::atBlockEnd(loop.getBlock());
+  ring = loop.getIterArgs()[0];
+  Value first = arith::MulIOp::create(at, loc, loop.getCoordinate(), raster);
+  Value left = arith::SubIOp::create(at, loc, tiles, first);
+  Value width = arith::MinUIOp::create(at, loc, left, raster);
+  Value turn = arith::RemUIOp::create(at, loc, loop.getCoordinate(), constant(groups));
+  Value before = arith::MulIOp::create(at, loc, turn, raster);
+  Value list = add(at, before, arith::SubIOp::create(at, loc, width, one));
   if (nest.isCut()) {
-    Value behind = add(in, tiles, constant(groups * nest.lists.getRaster() - 1));
-    list = arith::SelectOp::create(in, loc, isFew, behind, list);
+    Value behind = add(at, tiles, constant(groups * nest.lists.getRaster() - 1));
+    list = arith::SelectOp::create(at, loc, isFew, behind, list);
   }
-  Value own = arith::AddIOp::create(in, loc, arith::MulIOp::create(in, loc, list, workers), worker);
-  Value next = forEachOfList(in, panels, columns, own, loop.getIterArgs()[0],
-                             [&](OpBuilder &at, ArrayRef<Value> found, Value place) {
-                               TileItem item{scalarsOf(at, add(at, first, found[1])), found[0]};
-                               if (nest.isCut())
-                                 item = {item.scalars, found[0], found[2], found[3], found[4], found[5], found[6]};
-                               return body(at, item, place);
-                             });
-  YieldOp::create(in, loc, next);
+  Value own = add(at, arith::MulIOp::create(at, loc, list, workers), worker);
+  SmallVector<Value> found = openList(at, panels, columns, own, ring);
+  RoleScalars scalars = scalarsOf(at, add(at, first, found[1]));
+  if (!nest.isCut())
+    return {scalars, found[0]};
+  return {scalars, found[0], found[2], found[3], found[4], found[5], found[6]};
 }
 
 /// The steps of an item, or of a whole panel.
-ValueRange TileForm::forEachRound(OpBuilder &at, const TileItem &item, ValueRange carried, Round round) {
+TileRoles::Round TileForm::openRounds(OpBuilder &at, const TileItem &item, ValueRange carried) {
   LoopName name = nest.product.sumName();
   if (!item.count) {
     auto steps = LevelLoopOp::create(at, loc, name, regrouped, 1, item.panel, carried);
-    OpBuilder in = OpBuilder::atBlockEnd(steps.getBlock());
-    YieldOp::create(in, loc, round(in, steps.getPosition(), steps.getCoordinates()[0], steps.getIterArgs()));
-    return steps.getResults();
+    at = OpBuilder::atBlockEnd(steps.getBlock());
+    return {steps.getPosition(), steps.getCoordinates()[0], steps.getIterArgs()};
   }
   Type index = at.getIndexType();
   Value begin = BoundsOp::create(at, loc, index, index, regrouped, 1, item.panel).getLo();
   Value first = add(at, begin, item.first);
   auto steps = LoopOp::create(at, loc, name, item.count, carried);
-  OpBuilder in = OpBuilder::atBlockEnd(steps.getBlock());
-  Value position = add(in, first, steps.getCoordinate());
-  auto found = CoordinateOp::create(in, loc, index, in.getI1Type(), regrouped, 1, begin, position);
-  YieldOp::create(in, loc, round(in, position, found.getDigits()[0], steps.getIterArgs()));
-  return steps.getResults();
+  at = OpBuilder::atBlockEnd(steps.getBlock());
+  Value position = add(at, first, steps.getCoordinate());
+  auto found = CoordinateOp::create(at, loc, index, at.getI1Type(), regrouped, 1, begin, position);
+  return {position, found.getDigits()[0], steps.getIterArgs()};
 }
 
 //===- Parts of panels ----------------------------------------------------===//

@@ -36,24 +36,18 @@ ValueRange TileRoles::acquire(OpBuilder &at, Value ring) {
 
 Value TileRoles::release(OpBuilder &at, Value ring) { return ReleaseOp::create(at, loc, ringType, ring); }
 
-Value TileRoles::fillRounds(OpBuilder &at, const TileItem &item, Value ring, Load load) {
-  return forEachRound(at, item, ring, [&](OpBuilder &in, Value position, Value coordinate, ValueRange carried) {
-    RoleScalars scalars = roundOf(in, item, coordinate);
-    load(in, position, scalars, acquire(in, carried[0]));
-    return SmallVector<Value>{release(in, carried[0])};
-  })[0];
+ValueRange TileRoles::complete(OpBuilder &at, ValueRange summed) {
+  return CompleteOp::create(at, loc, summed.getTypes(), summed).getResults();
 }
 
-ValueRange TileRoles::sumRounds(OpBuilder &at, const TileItem &item, Value ring, ArrayRef<Value> accs,
-                                Multiply multiply) {
-  SmallVector<Value> carried{ring};
-  llvm::append_range(carried, accs);
-  ValueRange summed = forEachRound(at, item, carried, [&](OpBuilder &in, Value position, Value, ValueRange args) {
-    SmallVector<Value> next = multiply(in, position, args[0], args.drop_front());
-    next.insert(next.begin(), release(in, args[0]));
-    return next;
-  });
-  return CompleteOp::create(at, loc, summed.getTypes(), summed).getResults();
+ValueRange TileRoles::leaveLoops(OpBuilder &at, Block *outer, ValueRange carried) {
+  while (at.getBlock() != outer) {
+    Operation *loop = at.getBlock()->getParentOp();
+    YieldOp::create(at, loc, carried);
+    at.setInsertionPointAfter(loop);
+    carried = loop->getResults();
+  }
+  return carried;
 }
 
 //===- Work lists ---------------------------------------------------------===//
@@ -82,23 +76,20 @@ void TileRoles::prepareLists() {
   workers = tensor::DimOp::create(b, loc, lists, constant(hasGroups ? 1 : 0));
 }
 
-Value TileRoles::forEachOfList(OpBuilder &at, const LoopName &panel, const LoopName &item, Value number, Value ring, Levels body) {
+SmallVector<Value> TileRoles::openList(OpBuilder &at, const LoopName &panel, const LoopName &item, Value number,
+                                       Value &ring) {
   ArrayRef<LevelAttr> levels = formatOf(lists).getLevels();
   auto first =
       static_cast<unsigned>(llvm::count_if(levels, [](LevelAttr level) { return level.getExtent().coversDomain(); }));
   SmallVector<Value> found;
-  std::function<Value(OpBuilder &, unsigned, Value, Value)> descend = [&](OpBuilder &in, unsigned level, Value parent,
-                                                                          Value place) -> Value {
+  for (unsigned level = first; level < levels.size(); ++level) {
     LoopName name = level == first ? panel : item + std::to_string(level - first);
-    auto loop = LevelLoopOp::create(in, loc, name, lists, level, parent, ValueRange(place));
-    OpBuilder inner = OpBuilder::atBlockEnd(loop.getBlock());
+    auto loop = LevelLoopOp::create(at, loc, name, lists, level, number, ValueRange(ring));
+    at = OpBuilder::atBlockEnd(loop.getBlock());
     found.push_back(loop.getCoordinates()[0]);
-    Value next = level + 1 == levels.size() ? body(inner, found, loop.getIterArgs()[0])
-                                            : descend(inner, level + 1, loop.getPosition(), loop.getIterArgs()[0]);
-    YieldOp::create(inner, loc, next);
-    return loop.getResult(0);
-  };
-  return descend(at, first, number, ring);
+    number = loop.getPosition(), ring = loop.getIterArgs()[0];
+  }
+  return found;
 }
 
 //===- Sums of parts ------------------------------------------------------===//
@@ -148,16 +139,19 @@ void TileRoles::makeRoles() {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(loop); // of constants
   OpBuilder producer = OpBuilder::atBlockEnd(&roles.getProducer().emplaceBlock());
-  if (!isSummingUp || residual)
-    forEachItem(producer, loop.getCoordinate(), ring,
-                [&](OpBuilder &at, const TileItem &item, Value place) { return fill(at, item, place); });
+  if (!isSummingUp || residual) {
+    Value place = ring;
+    Block *outer = producer.getBlock();
+    TileItem item = openItems(producer, loop.getCoordinate(), place);
+    leaveLoops(producer, outer, fill(producer, item, place));
+  }
   YieldOp::create(producer, loc, ValueRange());
   Block &block = roles.getConsumer().emplaceBlock();
   Value number = block.addArgument(b.getIndexType(), loc);
   OpBuilder consumer = OpBuilder::atBlockEnd(&block);
-  forEachItem(consumer, loop.getCoordinate(), ring, [&](OpBuilder &at, const TileItem &item, Value place) {
-    return isSummingUp ? addUp(at, number, item, place) : sum(at, number, item, place);
-  });
+  TileItem item = openItems(consumer, loop.getCoordinate(), ring);
+  Value left = isSummingUp ? addUp(consumer, number, item, ring) : sum(consumer, number, item, ring);
+  leaveLoops(consumer, &block, left);
   YieldOp::create(consumer, loc, ValueRange());
 }
 

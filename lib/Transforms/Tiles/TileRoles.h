@@ -31,25 +31,22 @@ public:
   llvm::LogicalResult run();
 
 protected:
-  using Body = llvm::function_ref<mlir::Value(mlir::OpBuilder &, const TileItem &item, mlir::Value ring)>;
-  using Round = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::Value position,
-                                                                  mlir::Value coordinate, mlir::ValueRange carried)>;
-  using Load = llvm::function_ref<void(mlir::OpBuilder &, mlir::Value position, RoleScalars &round,
-                                       mlir::ValueRange tiles)>;
-  using Multiply = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::Value position,
-                                                                     mlir::Value ring, mlir::ValueRange accs)>;
+  /// What a loop over the rounds of an item has: where they are in the layout, what they are of, and what they carry.
+  struct Round {
+    mlir::Value position, coordinate;
+    mlir::ValueRange carried;
+  };
 
   /// The axes of tiles, the types of the ring and of accumulators, and what both roles read.
   virtual llvm::LogicalResult prepare() = 0;
-  /// The items of a worker, each of which takes a place in the ring and gives the next.
-  virtual void forEachItem(mlir::OpBuilder at, mlir::Value worker, mlir::Value ring, Body body) = 0;
+  /// Opens the loops over the items of a worker, each of which takes a place in the ring and gives the next.
+  virtual TileItem openItems(mlir::OpBuilder &at, mlir::Value worker, mlir::Value &ring) = 0;
   /// What the producer loads of an item; what a consumer sums up and stores of it; and of its parts, in the nest behind.
   virtual mlir::Value fill(mlir::OpBuilder &at, const TileItem &item, mlir::Value ring) = 0;
   virtual mlir::Value sum(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &item, mlir::Value ring) = 0;
   virtual mlir::Value addUp(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &item, mlir::Value ring) = 0;
-  /// The rounds of an item, and the numbers of one of them.
-  virtual mlir::ValueRange forEachRound(mlir::OpBuilder &at, const TileItem &item, mlir::ValueRange carried,
-                                        Round round) = 0;
+  /// Opens the loop over the rounds of an item; and the numbers of one of them.
+  virtual Round openRounds(mlir::OpBuilder &at, const TileItem &item, mlir::ValueRange carried) = 0;
   virtual RoleScalars roundOf(mlir::OpBuilder &at, const TileItem &item, mlir::Value coordinate) = 0;
 
   mlir::Value constant(int64_t value);
@@ -60,14 +57,13 @@ protected:
   using Branch = llvm::function_ref<mlir::Value(mlir::OpBuilder &)>;
   /// The place in the ring behind what is done of a whole item, which one may be known to be, or of a part.
   mlir::Value whereWhole(mlir::OpBuilder &at, const TileItem &item, Branch whole, Branch otherwise);
-  /// Fills a place of the ring in each round; and sums up what is multiplied, behind the place of the ring.
-  mlir::Value fillRounds(mlir::OpBuilder &at, const TileItem &item, mlir::Value ring, Load load);
-  mlir::ValueRange sumRounds(mlir::OpBuilder &at, const TileItem &item, mlir::Value ring,
-                             llvm::ArrayRef<mlir::Value> accs, Multiply multiply);
-  using Levels = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::ArrayRef<mlir::Value>, mlir::Value ring)>;
-  /// What list `number` says, level by level; the loops take their names from `panel` and `item`.
-  mlir::Value forEachOfList(mlir::OpBuilder &at, const LoopName &panel, const LoopName &item, mlir::Value number,
-                            mlir::Value ring, Levels body);
+  /// Products that are under way end: what rounds have left.
+  mlir::ValueRange complete(mlir::OpBuilder &at, mlir::ValueRange summed);
+  /// Ends the loops in `outer` with what they carry, and goes on behind them with what they have left.
+  mlir::ValueRange leaveLoops(mlir::OpBuilder &at, mlir::Block *outer, mlir::ValueRange carried);
+  /// What list `number` says, level by level; the loops take their names from `panel` and `item`, and stay open.
+  llvm::SmallVector<mlir::Value> openList(mlir::OpBuilder &at, const LoopName &panel, const LoopName &item,
+                                          mlir::Value number, mlir::Value &ring);
   /// The tile of the workspace that is number `own` of the `each` that a consumer has in a slot of `all` tiles.
   mlir::Value slotPlace(mlir::OpBuilder &at, mlir::Value slot, int64_t all, mlir::Value consumer, int64_t each,
                         int64_t own);
