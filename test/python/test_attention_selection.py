@@ -5,6 +5,8 @@ import pytest
 import torch
 from dense_attention import agree
 from strategies import mostly_long
+from test_attention_dynamic import dense, mask_of
+from test_attention_fused import gradients
 
 import lacis
 
@@ -21,17 +23,6 @@ def operands():
 def means(x):
     """Of each block of tokens, the last maybe in part."""
     return torch.stack([part.mean(-2) for part in x.split(SIDE, 2)], 2)
-
-
-def dense(q, k, v, kept):
-    """float64, on the entries of bool [B, H, S, S]."""
-    k, v = (x.repeat_interleave(HEADS // KEYS, 1) for x in (k, v))
-    scores = (q @ k.mT * DEPTH**-0.5).masked_fill(~kept, -torch.inf)
-    return scores.softmax(-1) @ v, scores.logsumexp(-1)
-
-
-def gradients(results, leaves):
-    return torch.autograd.grad(results[0].square().sum() + results[1].sum(), leaves)
 
 
 @pytest.mark.parametrize("target", WAYS)
@@ -69,8 +60,7 @@ def test_video_sparse_attention(target):
         return means(q) @ means(k.repeat_interleave(HEADS // KEYS, 1)).mT * DEPTH**-0.5
 
     lists = scored(k).topk(2).indices.int()
-    kept = torch.zeros(scored(k).shape, dtype=torch.bool).scatter(-1, lists.long(), True)
-    kept = kept.repeat_interleave(SIDE, 2).repeat_interleave(SIDE, 3)[:, :, :TOKENS, :TOKENS]
+    kept = mask_of(lists, BATCH, HEADS, (TOKENS, TOKENS), SIDE)
 
     def both(attend, pattern, **options):
         out, lse = attend(q, k, v, pattern, **options)

@@ -163,6 +163,7 @@ Value TileForm::loadResidual(OpBuilder &at, const TileItem &item, Value ring) {
   return loop.getResult(0);
 }
 
+/// The dense tile of each round, and the stored tiles of its step.
 Value TileForm::fillRounds(OpBuilder &at, const TileItem &item, Value ring) {
   Block *outer = at.getBlock();
   auto [position, coordinate, carried] = openRounds(at, item, ring);
