@@ -84,6 +84,8 @@ typedef struct lacis_signature {
   int32_t zero_output; /* the caller fills the output with zeros: the kernel writes some of its elements only */
   const int32_t *operand_ranks; /* of the dense operands */
   size_t num_operands;
+  /* Of each: 1 where the kernel takes any strides that are multiples of 16 bytes, but for the last, which is 1. */
+  const int32_t *operand_strided;
 } lacis_signature;
 
 /** The signature, which lives as long as the kernel. */

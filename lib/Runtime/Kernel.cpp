@@ -13,9 +13,12 @@ using llvm::Expected;
 using llvm::StringRef;
 
 Kernel::Kernel(Artifact artifact, LaunchPlan plan) : artifact(std::move(artifact)), launchPlan(std::move(plan)) {
-  for (size_t i = 0; i < launchPlan.numOperands(); ++i)
+  for (size_t i = 0; i < launchPlan.numOperands(); ++i) {
     operandRanks.push_back(launchPlan.operandRank(i));
-  callSignature = {launchPlan.outputDtype(), launchPlan.outputRank(), launchPlan.zerosOutput(), operandRanks.data(), operandRanks.size()};
+    operandStrided.push_back(launchPlan.isStrided(i));
+  }
+  callSignature = {launchPlan.outputDtype(), launchPlan.outputRank(),  launchPlan.zerosOutput(),
+                   operandRanks.data(),      operandRanks.size(), operandStrided.data()};
 }
 
 Expected<std::unique_ptr<Kernel>> Kernel::create(Artifact artifact) {
@@ -77,7 +80,7 @@ Error Kernel::launch(const lacis_launch_args &args, void *stream, lacis_parallel
   if (fault)
     if (Error error = (*module)->fill(*fault, LaunchPlan::noFault, stream))
       return error;
-  auto maps = launchPlan.tensorMaps(values);
+  auto maps = launchPlan.tensorMaps(args, values);
   llvm::SmallVector<LaunchExtent, 8> extents;
   int64_t steps = launchPlan.steps(args);
   for (size_t launch = 0; launch < launchPlan.numLaunches(); ++launch) {

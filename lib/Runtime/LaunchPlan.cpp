@@ -71,6 +71,18 @@ static bool isContiguous(const lacis_tensor_view &view) {
   return true;
 }
 
+/// Rows have neighbours, and begin at multiples of 16 bytes, as those of the copy engine do.
+static bool hasRows(const lacis_tensor_view &view) {
+  constexpr int64_t alignment = 16;
+  for (int32_t d = 0; d < view.ndim; ++d) {
+    int64_t bytes = view.strides[d] * dtypeBytes(view.dtype);
+    bool fits = d + 1 == view.ndim ? view.strides[d] == 1 : bytes > 0 && bytes % alignment == 0;
+    if (view.sizes[d] > 1 && !fits)
+      return false;
+  }
+  return true;
+}
+
 static int64_t numElements(const lacis_tensor_view &view, int32_t first = 0) {
   int64_t count = 1;
   for (int32_t d = first; d < view.ndim; ++d)
@@ -94,7 +106,9 @@ Error LaunchPlan::checkTensor(const Rule &rule, const lacis_tensor_view &view, i
   if (LLVM_UNLIKELY(!view.data) && numElements(view) > 0)
     return refuse(rule.name + ": the tensor has " + Twine(numElements(view)) +
                   " elements and no memory for them, its storage was freed or made smaller; gather or load it first");
-  if (contiguous && !isContiguous(view))
+  if (rule.strided && !isContiguous(view) && !hasRows(view))
+    return refuse(rule.name + ": expected rows of neighbours that begin at multiples of 16 bytes");
+  if (contiguous && !rule.strided && !isContiguous(view))
     return refuse(rule.name + ": expected a contiguous tensor");
   return Error::success();
 }
@@ -269,13 +283,16 @@ Error LaunchPlan::checkValues(const lacis_launch_args &args, ArrayRef<uint64_t> 
   return Error::success();
 }
 
-llvm::SmallVector<TensorMapValue, 4> LaunchPlan::tensorMaps(ArrayRef<uint64_t> values) const {
+llvm::SmallVector<TensorMapValue, 4> LaunchPlan::tensorMaps(const lacis_launch_args &args, ArrayRef<uint64_t> values) const {
   llvm::SmallVector<TensorMapValue, 4> result;
   for (const TensorMap &map : maps) {
     TensorMapValue value = map.value;
     value.pointer = values[map.pointer];
     for (const Size &size : map.shape)
       value.shape.push_back(size.evaluate(values));
+    if (map.strided >= 0 && !isContiguous(args.operands[map.strided]))
+      for (int32_t d = args.operands[map.strided].ndim - 1; d > 0; --d)
+        value.strides.push_back(args.operands[map.strided].strides[d - 1]);
     result.push_back(value);
   }
   return result;

@@ -39,6 +39,7 @@ private:
   Error addArgument(const Artifact::Argument &arg);
   Error addOperand(const Artifact::Argument &arg, Source source);
   void addSizes();
+  void keepStrided();
   void addTensorMaps();
   LaunchPlan::Rule &operandRule(int64_t operand);
   Error addTensor(const Artifact::Tensor &tensor);
@@ -125,6 +126,7 @@ Error PlanBuilder::addOperand(const Artifact::Argument &arg, Source source) {
     plan.arguments.push_back({source, Room::Packed, 0, dim});
     return Error::success();
   }
+  rule.strided |= arg.strided;
   plan.arguments.push_back({source, Room::Operand, unsigned(&rule - plan.operands.data()), dim});
   return Error::success();
 }
@@ -265,7 +267,17 @@ Error PlanBuilder::addTensors() {
   return Error::success();
 }
 
+/// What all maps of an operand have each of its axes for may be strided.
+void PlanBuilder::keepStrided() {
+  for (const Artifact::TensorMap &map : artifact.tensorMaps) {
+    const LaunchPlan::Argument &pointer = plan.arguments[map.pointer];
+    if (pointer.room == Room::Operand && int64_t(map.shape.size()) != plan.operands[pointer.index].ndim)
+      plan.operands[pointer.index].strided = false;
+  }
+}
+
 void PlanBuilder::addTensorMaps() {
+  keepStrided();
   for (auto [number, argument] : llvm::enumerate(plan.arguments)) {
     if (argument.source != Source::TensorMap)
       continue;
@@ -274,8 +286,11 @@ void PlanBuilder::addTensorMaps() {
     map.pointer = from.pointer;
     bool isTf32 = from.dtype == "tf32"; // float32 in memory, rounded by the copy
     int32_t dtype = parseDtype(isTf32 ? "f32" : from.dtype);
-    map.value = {number, 0, {}, llvm::SmallVector<int64_t, 3>(from.box.begin(), from.box.end()), from.swizzle, dtype, isTf32};
+    map.value = {number, 0, {}, llvm::SmallVector<int64_t, 3>(from.box.begin(), from.box.end()), {}, from.swizzle, dtype, isTf32};
     map.shape = from.shape;
+    const LaunchPlan::Argument &pointer = plan.arguments[from.pointer];
+    if (pointer.room == Room::Operand && plan.operands[pointer.index].strided)
+      map.strided = pointer.index;
     plan.maps.push_back(std::move(map));
   }
 }

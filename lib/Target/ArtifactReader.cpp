@@ -32,6 +32,7 @@ struct HeaderReader {
     arg.name = reader.text("name", arg.kind == "storage" || arg.kind == "storage_dim" || arg.kind == "derived");
     arg.dim = reader.integer("dim", 0, arg.kind == "dim" || arg.kind == "stride" || arg.kind == "storage_dim");
     arg.index = reader.integer("index", 0, isNumbered(arg));
+    arg.strided = reader.boolean("strided", false);
     return arg;
   }
 

@@ -40,6 +40,8 @@ static Error verifyArgument(const Artifact &artifact, const Artifact::Argument &
     return malformed(arg.kind + " of operand " + Twine(arg.operand));
   if (arg.dim < 0 || arg.dim >= maxRank)
     return malformed(arg.kind + " of dimension " + Twine(arg.dim));
+  if (arg.strided && arg.kind != "operand")
+    return malformed(arg.kind + " that is strided");
   if (mayBeOutput && arg.operand == -1 && arg.dim >= int64_t(artifact.output.shape.size()))
     return malformed(arg.kind + " " + Twine(arg.dim) + " of an output of rank " + Twine(artifact.output.shape.size()));
   if (arg.kind == "workspace" && (arg.index < 0 || arg.index >= int64_t(artifact.workspace.size())))
@@ -136,7 +138,8 @@ static Error verifyTensorMap(const Artifact &artifact, const Artifact::TensorMap
   StringRef kind = artifact.args[map.pointer].kind;
   if (kind != "storage" && kind != "derived" && kind != "operand" && kind != "output" && kind != "workspace")
     return malformed("a tensor map of argument " + Twine(map.pointer) + ", which is no pointer");
-  if ((map.shape.size() != 2 && map.shape.size() != 3) || map.box.size() != map.shape.size())
+  constexpr size_t most = 5; // axes that the copy engine has
+  if (map.shape.size() < 2 || map.shape.size() > most || map.box.size() != map.shape.size())
     return malformed("a tensor map of rank " + Twine(map.shape.size()) + " with a box of rank " +
                      Twine(map.box.size()));
   for (int64_t extent : map.box)

@@ -27,6 +27,8 @@ static json::Value toJson(const Artifact::Argument &arg) {
     object["operand"] = arg.operand;
   if (arg.kind == "dim" || arg.kind == "stride" || arg.kind == "storage_dim" || arg.dim)
     object["dim"] = arg.dim;
+  if (arg.strided)
+    object["strided"] = true;
   return object;
 }
 

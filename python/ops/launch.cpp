@@ -92,9 +92,12 @@ public:
   }
 
   /// Kernels read dense operands in row-major order, 16 bytes at a time: those that are not so are copied. The arrays
-  /// of the packed one must be contiguous, and are copied where they begin elsewhere.
-  void take(size_t index, AtenTensorHandle tensor, bool isOperand) {
+  /// of the packed one must be contiguous, and are copied where they begin elsewhere. Rows of
+  /// one of `stridedRank` dimensions may lie anywhere.
+  void take(size_t index, AtenTensorHandle tensor, bool isOperand, int32_t stridedRank) {
     lacis_tensor_view &seen = data[index] = view(tensor);
+    if (seen.ndim == stridedRank && !isContiguous(seen) && isAligned(seen) && hasAlignedRows(seen, tensor))
+      return;
     bool contiguous = isContiguous(seen), pairs = !isOperand && contiguous && holdsPairs(seen, tensor);
     if (seen.data && !(contiguous && isAligned(seen)) && (contiguous || isOperand)) {
       int32_t dtype = pairs ? aoti_torch_dtype_uint8() : toTorch(seen.dtype);
@@ -152,9 +155,10 @@ OwnedTensor lacis::ops::launch(const FoundKernel &found, const Call &call) {
   folding.fold(outputView, signature.output_rank, call.outputMayLackLeading);
   Views views(call, place);
   for (size_t i = 0; i <= call.numOthers; ++i) {
-    bool isOperand = i < call.numOperands;
-    views.take(i, i ? call.others[i - 1] : call.first, isOperand);
-    if (isOperand && i < signature.num_operands)
+    bool isOperand = i < call.numOperands, isKnown = isOperand && i < signature.num_operands;
+    int32_t stridedRank = isKnown && signature.operand_strided[i] ? signature.operand_ranks[i] : -1;
+    views.take(i, i ? call.others[i - 1] : call.first, isOperand, stridedRank);
+    if (isKnown)
       folding.fold(views.data[i], signature.operand_ranks[i], i < call.mayLackLeading);
   }
   lacis_launch_args args = {};

@@ -171,9 +171,24 @@ inline bool isContiguous(const lacis_tensor_view &view) {
   return true;
 }
 
+constexpr uintptr_t kAlignment = 16;
+
 inline bool isAligned(const lacis_tensor_view &view) {
-  constexpr uintptr_t kAlignment = 16;
   return reinterpret_cast<uintptr_t>(view.data) % kAlignment == 0;
+}
+
+/// Do rows of neighbours begin at multiples of 16 bytes?
+inline bool hasAlignedRows(const lacis_tensor_view &view, AtenTensorHandle tensor) {
+  int32_t dtype = 0;
+  checkTorch(aoti_torch_get_dtype(tensor, &dtype), "dtype");
+  auto bytes = int64_t(aoti_torch_dtype_element_size(dtype));
+  for (int32_t d = 0; d < view.ndim; ++d) {
+    int64_t stride = view.strides[d];
+    bool fits = d + 1 == view.ndim ? stride == 1 : stride > 0 && stride * bytes % int64_t(kAlignment) == 0;
+    if (view.sizes[d] > 1 && !fits)
+      return false;
+  }
+  return true;
 }
 
 } // namespace lacis::ops

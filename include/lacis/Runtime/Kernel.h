@@ -41,7 +41,7 @@ private:
 
   Artifact artifact;
   LaunchPlan launchPlan;
-  std::vector<int32_t> operandRanks;
+  std::vector<int32_t> operandRanks, operandStrided;
   lacis_signature callSignature = {};
   std::mutex mutex;
   std::map<int32_t, std::unique_ptr<Module>> modules;

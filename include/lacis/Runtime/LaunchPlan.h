@@ -32,7 +32,8 @@ int64_t dtypeBytes(int32_t dtype);
 struct TensorMapValue {
   size_t argument; // the kernel's argument that it is for
   uint64_t pointer;
-  llvm::SmallVector<int64_t, 3> shape, box; // the first axis has neighbours, the third are the matrices of a batch
+  llvm::SmallVector<int64_t, 3> shape, box; // the first axis has neighbours, those from the third on are a batch's
+  llvm::SmallVector<int64_t, 3> strides;    // in elements, from the second axis on; none where all are neighbours
   int64_t swizzle;
   int32_t dtype;
   bool isTf32 = false; // the copy rounds float32 to 10 bits of the mantissa
@@ -67,6 +68,8 @@ public:
   bool zerosOutput() const { return outputZero; }
   size_t numOperands() const { return operands.size(); }
   int32_t operandRank(size_t index) const { return operands[index].ndim; }
+  /// Its last stride is 1, and others are any multiples of 16 bytes; else it is contiguous.
+  bool isStrided(size_t index) const { return operands[index].strided; }
   size_t numLaunches() const { return launches.size(); }
 
   /// Refuses tensors that the kernel was not made for, or whose sizes contradict each other; names the tensor, the
@@ -80,7 +83,7 @@ public:
   llvm::Error checkValues(const lacis_launch_args &args, llvm::ArrayRef<uint64_t> values) const;
 
   /// The matrices that arguments describe, in no order; their places in `values` are for the module to fill.
-  llvm::SmallVector<TensorMapValue, 4> tensorMaps(llvm::ArrayRef<uint64_t> values) const;
+  llvm::SmallVector<TensorMapValue, 4> tensorMaps(const lacis_launch_args &args, llvm::ArrayRef<uint64_t> values) const;
 
   WorkspaceLayout workspaceLayout(llvm::ArrayRef<uint64_t> values) const;
   void placeWorkspaces(void *memory, const WorkspaceLayout &layout, ArgumentValues &values) const;
@@ -118,6 +121,7 @@ private:
     int32_t minimumRank = 0;
     int32_t copies = 0; // the first dimensions, which positions do not run through
     bool optional = false;
+    bool strided = false;
     llvm::SmallVector<Dimension, 2> dims;
   };
   /// A size that several tensors share, and the dimension that tells it.
@@ -135,6 +139,7 @@ private:
   struct TensorMap {
     TensorMapValue value; // what does not depend on the tensors
     int64_t pointer;
+    int64_t strided = -1; // the operand whose strides it has
     std::vector<Size> shape;
   };
   struct Launch {

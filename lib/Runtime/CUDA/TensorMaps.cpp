@@ -38,10 +38,13 @@ Error lacis::runtime::cuda::encodeTensorMap(const Driver &driver, const TensorMa
   uint64_t bytes = 0;
   if (!elementOf(value, element, bytes))
     return llvm::createStringError(Twine("tensor map: no matrices of ") + dtypeName(value.dtype));
-  llvm::SmallVector<uint64_t> shape(value.shape.begin(), value.shape.end()), stride{shape[0] * bytes};
+  llvm::SmallVector<uint64_t> shape(value.shape.begin(), value.shape.end()), stride;
   llvm::SmallVector<unsigned> box(value.box.begin(), value.box.end()), step(shape.size(), 1);
-  if (shape.size() == 3) // from one matrix to the next
-    stride.push_back(stride[0] * shape[1]);
+  for (size_t axis = 0; axis + 1 < shape.size(); ++axis) { // from one to the next along the axis behind it
+    uint64_t whole = axis ? stride.back() * shape[axis] : shape[0] * bytes;
+    bool isGiven = !value.strides.empty() && shape[axis + 1] > 1;
+    stride.push_back(isGiven ? uint64_t(value.strides[axis]) * bytes : whole);
+  }
   if (stride[0] % alignment != 0)
     return llvm::createStringError("a row of " + Twine(stride[0]) + " bytes is no multiple of " + Twine(alignment) +
                                    " bytes: this kernel needs rows of a multiple of " + Twine(alignment / bytes) +

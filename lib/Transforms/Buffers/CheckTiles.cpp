@@ -49,8 +49,11 @@ void AccessChecks::guardLoadTile(LoadTileOp load) {
     inside = arith::AndIOp::create(b, loc, inside,
                                    within(b, loc, wide(b, load.getPlace()), constant(b, loc, tile.getCount())));
   if (sizes.size() != load.getShape()->size()) { // of a batch, behind the rows of the matrices before it
-    Value matrix = wide(b, load.getIndices()[0]);
-    Value matrices = emitSize(b, loc, kernel, cast<SizeAttr>((*load.getShape())[0]));
+    Value matrix = emitMatrixNumber(b, loc, kernel, *load.getShape(), load.getIndices());
+    SizeAttr batch = cast<SizeAttr>((*load.getShape())[0]);
+    for (Attribute more : load.getShape()->getValue().drop_front().drop_back(2))
+      batch = batch.times(cast<SizeAttr>(more));
+    Value matrices = emitSize(b, loc, kernel, batch);
     inside = arith::AndIOp::create(b, loc, inside, within(b, loc, matrix, matrices));
     row = arith::AddIOp::create(b, loc, row, arith::MulIOp::create(b, loc, matrix, rows));
   }

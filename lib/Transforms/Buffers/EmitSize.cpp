@@ -43,3 +43,12 @@ Value lacis::emitSize(OpBuilder &b, Location loc, func::FuncOp kernel, SizeAttr 
   }
   llvm_unreachable("every kind is above");
 }
+
+Value lacis::emitMatrixNumber(OpBuilder &b, Location loc, func::FuncOp kernel, ArrayAttr shape, ValueRange indices) {
+  Value number = castInteger(b, loc, indices[0], b.getI64Type());
+  for (size_t axis = 1; axis + 2 < shape.size(); ++axis) {
+    number = arith::MulIOp::create(b, loc, number, emitSize(b, loc, kernel, cast<SizeAttr>(shape[axis])));
+    number = arith::AddIOp::create(b, loc, number, castInteger(b, loc, indices[axis], b.getI64Type()));
+  }
+  return number;
+}

@@ -10,6 +10,9 @@ namespace lacis {
 
 /// The size, of the kernel's own arguments; i64.
 mlir::Value emitSize(mlir::OpBuilder &b, mlir::Location loc, mlir::func::FuncOp kernel, SizeAttr size);
+/// Of a batch of matrices, whose axes before the last two are one or more, the number of that at `indices`; i64.
+mlir::Value emitMatrixNumber(mlir::OpBuilder &b, mlir::Location loc, mlir::func::FuncOp kernel, mlir::ArrayAttr shape,
+                             mlir::ValueRange indices);
 
 } // namespace lacis
 

@@ -126,7 +126,7 @@ static SmallVector<Value> flattened(OpBuilder &b, Location loc, SmallVector<Valu
 
 /// The rows of the copies before that which is the first of four indices, and takes it from these; null of one copy.
 Value LoopLowering::takeCopy(OpBuilder &b, Location loc, Value tensor, SmallVectorImpl<Value> &indices, int64_t rows) {
-  if (indices.size() != 4)
+  if (indices.size() != 4 || !formatOf(tensor))
     return {};
   Value copy = indices.front();
   indices.erase(indices.begin());

@@ -26,8 +26,14 @@ void lacis::loadTile(OpBuilder &b, Location loc, Value tensor, ValueRange from, 
   setPart(LoadTileOp::create(b, loc, tensor, from, tile, isList ? place : Value(), ArrayAttr()), part);
 }
 
+/// Axes of a batch stay apart, as far as the copy engine has axes: the tensor may be strided.
+static SmallVector<Value> placeOfLoad(OpBuilder &b, Value tensor, ArrayRef<Value> bases) {
+  bool isApart = bases.size() == size_t(cast<RankedTensorType>(tensor.getType()).getRank()) && bases.size() <= kMapAxes;
+  return isApart ? SmallVector<Value>(bases) : placeOfBox(b, tensor, bases);
+}
+
 void lacis::loadBox(OpBuilder &b, ReadOp read, ArrayRef<Value> bases, Value tile, Value place, TilePart part) {
-  loadTile(b, read.getLoc(), read.getTensor(), placeOfBox(b, read.getTensor(), bases), tile, place, part);
+  loadTile(b, read.getLoc(), read.getTensor(), placeOfLoad(b, read.getTensor(), bases), tile, place, part);
 }
 
 Value lacis::loadVector(OpBuilder &b, ReadOp read, Value row, TileVariance &variance, RoleScalars &scalars) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Text form and verifiers of the tile operations.
+#include "lacis/Dialect/Lacis/IR/TilePart.h"
 #include "lacis/Dialect/Lacis/IR/Lacis.h"
 
 using namespace mlir;
@@ -81,8 +82,9 @@ template <typename Op> static LogicalResult verifyIndices(Op op, Value array) {
   }
   if (given == 2 && (tensor || sizes == 2))
     return success();
-  bool isBatch = tensor ? tensor.getRank() > 2 : sizes == 3;
-  if (isBatch && given == 3)
+  bool isBatch = tensor ? tensor.getRank() > 2 : sizes >= 3;
+  bool isApart = isa<LoadTileOp>(op) && given <= kMapAxes && given == (tensor ? tensor.getRank() : sizes);
+  if (isBatch && (given == 3 || isApart))
     return success();
   return op.emitOpError("needs ") << (isBatch ? "3 indices: matrix, row and column" : "2 indices: row and column");
 }

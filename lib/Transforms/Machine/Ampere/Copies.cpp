@@ -23,7 +23,11 @@ Matrix RoleLowering::matrixOf(OpBuilder &b, Value pointer, ArrayAttr shape, Valu
   }
   if (shape.size() == 2)
     return matrix;
-  Value own = matrixAt(b, indices[0].getLoc(), pointer, wide(b, indices[0]), matrix.rows, matrix.columns, element);
+  Location loc = indices[0].getLoc();
+  Value number = emitMatrixNumber(b, loc, kernel, shape, llvm::map_to_vector(indices, [&](Value index) {
+    return mapping.lookupOrDefault(index);
+  }));
+  Value own = matrixAt(b, loc, pointer, number, matrix.rows, matrix.columns, element);
   return {own, matrix.rows, matrix.columns};
 }
 

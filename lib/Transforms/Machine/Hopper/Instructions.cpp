@@ -32,12 +32,14 @@ void Instructions::copyBox(Value to, Value map, ValueRange place, Value barrier)
   SmallVector<Value> operands{to, map};
   llvm::append_range(operands, llvm::reverse(place));
   operands.push_back(barrier);
-  if (place.size() == 2)
-    effect("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$2, $3}], [$4];",
-           "r,l,r,r,r", operands);
-  else
-    effect("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$2, $3, $4}], [$5];",
-           "r,l,r,r,r,r", operands);
+  std::string text = "cp.async.bulk.tensor." + std::to_string(place.size()) +
+                     "d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$2";
+  std::string kinds = "r,l,r";
+  for (size_t axis = 1; axis < place.size(); ++axis) {
+    text += ", $" + std::to_string(axis + 2);
+    kinds += ",r";
+  }
+  effect(text + "}], [$" + std::to_string(place.size() + 2) + "];", kinds + ",r", operands);
 }
 
 void Instructions::copyRun(Value to, Value from, Value bytes, Value barrier) {

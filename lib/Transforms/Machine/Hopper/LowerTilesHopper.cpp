@@ -214,7 +214,8 @@ struct LowerTilesHopper : lacis::impl::LacisLowerTilesHopperBase<LowerTilesHoppe
       return isForWarps(roles) ? success() : KernelLowering(function, roles).run();
     };
     if (failed(lowerRolesOf(getOperation(), lower)))
-      signalPassFailure();
+      return signalPassFailure();
+    TensorMaps::markStrided(getOperation());
   }
 };
 

@@ -3,6 +3,8 @@
 /// Kernel arguments that describe matrices to the copy engine.
 #include "TensorMaps.h"
 
+#include "lacis/Dialect/Lacis/IR/TilePart.h"
+
 using namespace mlir;
 using namespace lacis;
 using namespace lacis::hopper;
@@ -45,9 +47,9 @@ FailureOr<Value> TensorMaps::get(Operation *user, Value pointer, ArrayAttr shape
     return user->emitError("tiles: a box of ")
            << rows << " rows of " << bytes << " bytes; it may have 256 rows of 32, 64 or 128 bytes";
   auto listed = module->getAttrOfType<DictionaryAttr>(kArtifact);
-  if (!listed || !listed.get("args") || !shape || (shape.size() != 2 && shape.size() != 3))
+  if (!listed || !listed.get("args") || !shape || shape.size() < 2 || shape.size() > kMapAxes)
     return user->emitError("tiles: a box needs 'lacis.artifact', which lists the kernel's arguments, and two sizes, or "
-                           "three of a batch");
+                           "three to five of a batch");
   Builder b(module.getContext());
   SmallVector<Attribute> sizes(llvm::reverse(shape));
   SmallVector<int64_t> box{columns, rows};
@@ -92,5 +94,27 @@ void TensorMaps::exchangeChunks(Value pointer, int64_t bytes) {
   step.set("step", LayoutAttr::get(b.getContext(), layout.getFormat(), layout.getCapacity(), bytes));
   steps[number.getInt()] = step.getDictionary(b.getContext());
   artifact.set("derived", b.getArrayAttr(steps));
+  module->setAttr(kArtifact, artifact.getDictionary(b.getContext()));
+}
+
+void TensorMaps::markStrided(ModuleOp module) {
+  NamedAttrList artifact(module->getAttrOfType<DictionaryAttr>(kArtifact));
+  auto args = dyn_cast_or_null<ArrayAttr>(artifact.get("args")), maps = dyn_cast_or_null<ArrayAttr>(artifact.get("tensor_maps"));
+  if (!args || !maps)
+    return;
+  Builder b(module.getContext());
+  SmallVector<Attribute> records(args.getValue());
+  for (auto map : maps.getAsRange<DictionaryAttr>()) {
+    auto number = static_cast<unsigned>(map.getAs<IntegerAttr>("pointer").getInt());
+    bool isRead = llvm::any_of(module.getOps<func::FuncOp>(), [&](func::FuncOp kernel) {
+      return kernel->hasAttr("lacis.gpu_kernel") && !kernel.getArgument(number).use_empty();
+    });
+    NamedAttrList record(cast<DictionaryAttr>(records[number]));
+    if (isRead || cast<StringAttr>(record.get("kind")).getValue() != "operand")
+      continue;
+    record.set("strided", b.getBoolAttr(true));
+    records[number] = record.getDictionary(b.getContext());
+  }
+  artifact.set("args", b.getArrayAttr(records));
   module->setAttr(kArtifact, artifact.getDictionary(b.getContext()));
 }

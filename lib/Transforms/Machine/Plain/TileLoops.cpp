@@ -289,7 +289,8 @@ void TileLoops::lower(LoadTileOp op) {
 
 Value TileLoops::ownMatrix(OpBuilder &b, Value array, ArrayAttr shape, ValueRange indices, Type element) {
   return shape.size() == 2 ? array
-                           : matrixAt(b, loc, array, wide(b, indices[0]), size(shape[1]), size(shape[2]), element);
+                           : matrixAt(b, loc, array, emitMatrixNumber(b, loc, kernel, shape, indices),
+                                      size(shape[shape.size() - 2]), size(shape[shape.size() - 1]), element);
 }
 
 /// One tile; elements outside of the matrix are 0.

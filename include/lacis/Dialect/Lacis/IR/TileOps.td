@@ -65,7 +65,8 @@ def Lacis_LoadTileOp : Lacis_Op<"load_tile", [AttrSizedOperandSegments, MemoryEf
     Of a dense matrix from `[row, column]`; of a packed one from the stored block `[position, row, column]`, read in
     the order of its values, or, of values in copies that share a pattern, from `[copy, position, row, column]`; of a
     vector from `[first]`, into a tile of one row. A dense tensor of more axes is a batch of matrices, of the last two,
-    loaded from `[matrix, row, column]`, or, from `[row, column]`, one matrix whose rows are all axes but the last.
+    loaded from `[matrix, row, column]`, or, of up to five axes, with a number for each: then it may be strided. From
+    `[row, column]` it is one matrix whose rows are all axes but the last.
     `to %list[%n]` fills one tile of a list, `to %list` all of them, side by side. After the levels are lowered the source
     is a pointer to rows and columns, or to matrices of them, whose sizes `shape` tells by the kernel's arguments.
     `part = [n, count]` fills part n of `count` equal ones: of the tile's rows, or of the columns of a tile of one row.

@@ -8,6 +8,9 @@
 
 namespace lacis {
 
+/// Axes that one map of the copy engine has at the most.
+inline constexpr size_t kMapAxes = 5;
+
 /// One of the equal parts of a tile: of its rows, or of the columns of a tile of one row.
 struct TilePart {
   int64_t number = 0, count = 1;
