@@ -291,3 +291,19 @@ def test_a_step_that_is_missing_is_named(verb):
     steps = [step for step in chain.compile(q, k, v, pattern, target=TARGET).steps if step.mnemonic != verb]
     with pytest.raises(lacis.CompileError, match=MISSING[verb]):
         chain.compile(q, k, v, pattern, steps=steps, target="cpu")
+
+
+def test_axes_of_a_batch_stay_apart():
+    """A map has each of them, so that an operand may be strided."""
+
+    @lacis.kernel
+    def attend(q, k, v, pattern):
+        scores = lacis.einsum("ij,bhid,bhjd->bhij", pattern, q, k) * 0.25
+        return lacis.einsum("bhij,bhje->bhie", lacis.softmax(scores, "j"), v)
+
+    q, k, v = (torch.stack([x, 2 * x]) for x in operands(192, 256, 64, 64, heads=3))
+    mask = blocks(192, 256)
+    given = q, k, v, lacis.Pattern.from_mask(mask, SQUARE)
+    assert "cp.async.bulk.tensor.4d.shared" in attend.compile(*given, target=TARGET).asm["ptx"]
+    scores = (q.double() @ k.double().mT * 0.25).masked_fill(~mask, -math.inf)
+    check(tiled(attend, *given)(*given), scores.softmax(-1).nan_to_num(0.0) @ v.double())
