@@ -286,7 +286,7 @@ void PlanBuilder::addTensorMaps() {
     map.pointer = from.pointer;
     bool isTf32 = from.dtype == "tf32"; // float32 in memory, rounded by the copy
     int32_t dtype = parseDtype(isTf32 ? "f32" : from.dtype);
-    map.value = {number, 0, {}, llvm::SmallVector<int64_t, 3>(from.box.begin(), from.box.end()), {}, from.swizzle, dtype, isTf32};
+    map.value = {number, 0, {}, llvm::SmallVector<int64_t, 3>(from.box.begin(), from.box.end()), from.swizzle, dtype, isTf32};
     map.shape = from.shape;
     const LaunchPlan::Argument &pointer = plan.arguments[from.pointer];
     if (pointer.room == Room::Operand && plan.operands[pointer.index].strided)

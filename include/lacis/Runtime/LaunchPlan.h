@@ -33,10 +33,10 @@ struct TensorMapValue {
   size_t argument; // the kernel's argument that it is for
   uint64_t pointer;
   llvm::SmallVector<int64_t, 3> shape, box; // the first axis has neighbours, those from the third on are a batch's
-  llvm::SmallVector<int64_t, 3> strides;    // in elements, from the second axis on; none where all are neighbours
   int64_t swizzle;
   int32_t dtype;
   bool isTf32 = false; // the copy rounds float32 to 10 bits of the mantissa
+  llvm::SmallVector<int64_t, 3> strides; // in elements, from the second axis on; none where all are neighbours
 };
 
 /// What one launch of a plan comes to for given tensors.

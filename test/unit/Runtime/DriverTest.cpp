@@ -61,6 +61,8 @@ TEST(Driver, DescribesABatchOfMatrices) {
   driver.tensorMapEncode = record;
   EXPECT_EQ(refusal([](TensorMapValue &v) { v.shape.push_back(5), v.box.push_back(1); }, driver), "");
   EXPECT_EQ(given, (std::vector<uint64_t>{64, 33, 5, 128, 128 * 33, 64, 32, 1}));
+  EXPECT_EQ(refusal([](TensorMapValue &v) { v.shape.push_back(5), v.box.push_back(1), v.strides = {192, 64}; }, driver), "");
+  EXPECT_EQ(given, (std::vector<uint64_t>{64, 33, 5, 384, 128, 64, 32, 1}));
   EXPECT_EQ(refusal([](TensorMapValue &) {}, driver), "");
   EXPECT_EQ(given, (std::vector<uint64_t>{64, 33, 128, 64, 32}));
 }

@@ -189,14 +189,34 @@ TEST(LaunchPlan, DescribesMatricesForTheCopyEngine) {
   ArgumentValues values;
   plan.evaluate(args, values);
   EXPECT_EQ(values.back(), 0u);
-  auto maps = plan.tensorMaps(values);
+  auto maps = plan.tensorMaps(args, values);
   ASSERT_EQ(maps.size(), 1u);
   EXPECT_EQ(maps[0].argument, 8u);
   EXPECT_EQ(maps[0].pointer, address(tensors.x));
   EXPECT_EQ(maps[0].shape[0], 20);
   EXPECT_EQ(maps[0].shape[1], 66);
   EXPECT_EQ(maps[0].dtype, LACIS_BF16);
+  EXPECT_TRUE(maps[0].strides.empty());
   EXPECT_EQ(plan.extent(0, plan.steps(args), values).grid[0], 32);
+}
+
+TEST(LaunchPlan, MapsOfAllAxesTakeTheStridesOfTheirTensor) {
+  Artifact artifact = boxed();
+  artifact.args[0].strided = true;
+  LaunchPlan plan = llvm::cantFail(LaunchPlan::create(artifact));
+  ASSERT_TRUE(plan.isStrided(0));
+  Tensors tensors;
+  tensors.xStrides = {64, 1};
+  lacis_launch_args &args = tensors.get();
+  EXPECT_EQ(text(plan.check(args)), "");
+  ArgumentValues values;
+  plan.evaluate(args, values);
+  EXPECT_EQ(plan.tensorMaps(args, values)[0].strides, (llvm::SmallVector<int64_t, 3>{64}));
+  tensors.xStrides = {62, 1};
+  EXPECT_EQ(text(plan.check(args)), "operand 0: expected rows of neighbours that begin at multiples of 16 bytes");
+  artifact.tensorMaps[0].shape.push_back(Size::constant(1));
+  artifact.tensorMaps[0].box.push_back(1);
+  EXPECT_FALSE(llvm::cantFail(LaunchPlan::create(artifact)).isStrided(0)) << "three axes, where the tensor has two";
 }
 
 /// What a plan says of an artifact that `change` has made wrong.
