@@ -84,15 +84,19 @@ void lacis::scheduleRolled(ScheduleBuilder &schedule, LevelLoopOp round, const R
   for (LoopOp loop : llvm::reverse(llvm::drop_begin(outer)))
     around.push_back({loop.getName().str(), isOfRows(loop) ? ofRows : ofBatch});
   Boxes boxes = boxesOf(round, schedule.getNest().getFunction(), room);
-  int64_t stages = 0; // as many blocks as can share a processor, whose copies run ahead
+  // Rows of a stored block that are several tiles: two consumers share what rounds bring, and have all of the memory.
+  bool areShared = boxes.stored >= room.shared && outer.front().getTrip().value_or(1) % 2 == 0 &&
+                   sharesRounds(outer.front(), round);
+  int64_t stages = areShared ? kMostStages : 0; // as many blocks as can share a processor, whose copies run ahead
   for (int64_t blocks = room.blocks; blocks > 0 && stages < 2; --blocks)
     stages = std::min(kMostStages, (room.bytes / blocks - boxes.held) / boxes.ofRound);
+  boxes.held *= areShared ? 2 : 1;
   stages = std::min(stages, std::max<int64_t>((room.most - boxes.held) / (boxes.ofRound + boxes.vectors), 1));
   for (auto &[loop, unit] : around)
     schedule.bind(loop, unit);
   // Sums of more columns need more registers than a consumer has that shares a processor with another block's: two consumers
   // of one block have 8 more each.
-  if (boxes.stored > room.sums) {
+  if (areShared || boxes.stored > room.sums) {
     schedule.split(rows, 2);
     schedule.bind(rows + "1", "warpgroup");
     rows += "0";

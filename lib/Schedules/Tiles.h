@@ -34,9 +34,9 @@ struct SampledPanel {
 
 /// What statements of a rolled loop may take: bytes of shared memory for their boxes, which up to so many blocks share,
 /// and of which each store that goes through no box takes some; those that a block has for boxes, vectors and barriers
-/// together; and columns of the sums that one consumer carries.
+/// together; columns of the sums that one consumer carries, and those from which two share what rounds bring.
 struct RolledRoom {
-  int64_t bytes, blocks, storeBytes, most, sums;
+  int64_t bytes, blocks, storeBytes, most, sums, shared;
 };
 
 /// The sizes for stored blocks of so many rows and columns, which fill so many eighths of the matrix; nullopt where tiles

@@ -46,8 +46,8 @@ static std::optional<SampledPanel> sampledPanelFor(int64_t rows, int64_t columns
 /// For blocks with so many bytes of shared memory. Of a rolled loop up to three share a processor, which keeps 1 KB for
 /// each; vectors and barriers have 1 KB. Sums of 256 columns take 128 of the 255 registers that a thread can have.
 static TileSizes sizesFor(int64_t bytes) {
-  constexpr int64_t blocks = 3, each = 1 << 10, sums = 256;
-  RolledRoom rolled{bytes - blocks * each, blocks, /*storeBytes=*/0, /*most=*/bytes - each, sums};
+  constexpr int64_t blocks = 3, each = 1 << 10, sums = 256, none = std::numeric_limits<int64_t>::max();
+  RolledRoom rolled{bytes - blocks * each, blocks, /*storeBytes=*/0, /*most=*/bytes - each, sums, /*shared=*/none};
   if (bytes < kLargeBytes)
     return {panelFor<kSmall>, sampledPanelFor<kSmall>, rolled};
   return {panelFor<kLarge>, sampledPanelFor<kLarge>, rolled};

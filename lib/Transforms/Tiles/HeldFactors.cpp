@@ -56,6 +56,6 @@ void TileStatements::holdFactors(OpBuilder &b, Block &round, int64_t taken) {
       continue;
     left -= registers;
     auto type = AccType::get(b.getContext(), {box->tile.getRows(), columns}, box->tile.getElementType());
-    box->held.front() = ReadTileOp::create(b, box->read.getLoc(), type, box->held.front(), Value(), UnitAttr());
+    box->held.front() = ReadTileOp::create(b, box->read.getLoc(), type, box->held.front(), box->first, UnitAttr());
   }
 }

@@ -24,7 +24,8 @@ static bool isSame(ReadOp one, ReadOp other, TileVariance &variance) {
 }
 
 SmallVector<TileType> StagedBox::tiles(TileVariance &variance) {
-  SmallVector<TileType> found{tile};
+  SmallVector<int64_t> all{consumers * tile.getCount(), tile.getRows(), tile.getColumns()};
+  SmallVector<TileType> found{consumers == 1 ? tile : TileType::get(tile.getContext(), all, tile.getElementType())};
   for (ReadOp vector : vectors) {
     int64_t columns = variance.sizeOf(variance.placeOf(vector.getIndices().back())->coordinate);
     found.push_back(TileType::get(tile.getContext(), {1, columns}, vector.getType()));

@@ -18,6 +18,10 @@ struct StagedBox {
   unsigned uses = 0, left = 0;         // how many reads take it or its vectors, and how many of them are to come
   mlir::Value place;                   // of its ring, as far as the role has come
   llvm::SmallVector<mlir::Value> held; // its tile and those of its vectors, between acquire and release
+  /// So many consumers take what rounds bring, and each has a box of its own in this one's place, or all have the same.
+  int64_t consumers = 1;
+  bool isShared = false;
+  mlir::Value first; // the first tile of a consumer's own box; null where there is one box
 
   /// The types of its tile and of those of its vectors.
   llvm::SmallVector<TileType> tiles(TileVariance &variance);

@@ -7,6 +7,7 @@
 #include "StatementRounds.h"
 #include "TileFactors.h"
 #include "TileVectors.h"
+#include "lacis/Dialect/Lacis/IR/Follows.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 #include "lacis/Dialect/Lacis/IR/NestFacts.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
@@ -49,7 +50,9 @@ private:
   LogicalResult readLoops();
   LogicalResult findBoxes();
   LogicalResult addBox(ReadOp read, LoopOp sum);
+  void shareRounds();
   Value loadBox(OpBuilder &b, StagedBox &box, RoleScalars &scalars);
+  Value loadEach(OpBuilder &b, StagedBox &box, RoleScalars &scalars);
   LogicalResult produce(OpBuilder b, Value group);
   LogicalResult consume(OpBuilder b, Value group);
   bool storesOne();
@@ -65,6 +68,7 @@ private:
   TileVariance variance;
   StagedBoxes boxes;
   SmallVector<ReadOp> rows; // numbers of the rows, the same in all rounds
+  int64_t consumers = 1;    // that take what rounds bring; else each group has rings of its own
 };
 
 } // namespace
@@ -129,6 +133,21 @@ LogicalResult StatementRoles::findBoxes() {
   return ok;
 }
 
+/// Groups whose rounds bring the same are consumers of one producer.
+void StatementRoles::shareRounds() {
+  if (*groups.getTrip() == 1 || !sharesRounds(groups, round))
+    return;
+  consumers = *groups.getTrip();
+  for (StagedBox &box : boxes) {
+    bool isOwn = llvm::any_of(box.read.getIndices(), [&](Value index) {
+      std::optional<TileVariance::Place> place = variance.placeOf(index);
+      return place && place->base && followsFrom(place->base, groups.getCoordinate());
+    });
+    box.consumers = isOwn ? consumers : 1;
+    box.isShared = !isOwn;
+  }
+}
+
 //===- Loops --------------------------------------------------------------===//
 
 /// Where rows may lack, a loop of one round or none has their statements; null where there is no condition.
@@ -168,14 +187,33 @@ Value StatementRoles::loadBox(OpBuilder &b, StagedBox &box, RoleScalars &scalars
   return ReleaseOp::create(b, loc, box.place.getType(), box.place);
 }
 
+/// The boxes that consumers have of their own, each tile by tile into the list of the place.
+Value StatementRoles::loadEach(OpBuilder &b, StagedBox &box, RoleScalars &scalars) {
+  auto constant = [&](int64_t value) { return arith::ConstantIndexOp::create(b, loc, value).getResult(); };
+  ValueRange tiles = AcquireOp::create(b, loc, box.types(variance), box.place).getTiles();
+  for (int64_t number = 0, tile = 0; number < box.consumers; ++number) {
+    RoleScalars own = scalars;
+    own.map(groups.getCoordinate(), constant(number));
+    SmallVector<Value> bases = basesOf(b, box.read, variance, own);
+    Value first = bases.back();
+    for (int64_t across = 0; across < box.tile.getCount(); ++across) {
+      bases.back() = arith::AddIOp::create(b, loc, first, constant(across * box.tile.getColumns()));
+      lacis::loadBox(b, box.read, bases, tiles[0], constant(tile++));
+    }
+  }
+  return ReleaseOp::create(b, loc, box.place.getType(), box.place);
+}
+
+/// `group` is null where one producer serves all.
 LogicalResult StatementRoles::produce(OpBuilder b, Value group) {
   StagedBoxes own = boxes;
   RoleScalars scalars(groups);
-  scalars.map(groups.getCoordinate(), group);
+  if (group)
+    scalars.map(groups.getCoordinate(), group);
   LoopOp item = openGuard(b, round, scalars, own);
   for (StagedBox &box : own)
     if (!box.inRound)
-      box.place = loadBox(b, box, scalars);
+      box.place = box.consumers == 1 ? loadBox(b, box, scalars) : loadEach(b, box, scalars);
   Operation *made = rounds.open(b, own, scalars, {});
   SmallVector<StagedBox *> places = placesOf(own, /*inRound=*/true);
   for (StagedBox *box : places)
@@ -223,9 +261,14 @@ int64_t StatementRoles::gatheredNumbers() {
 
 LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleScalars &scalars) {
   TileStatements statements(variance, own, scalars);
-  for (StagedBox &box : own)
+  for (StagedBox &box : own) {
     if (!box.inRound)
       box.held = AcquireOp::create(b, loc, box.types(variance), box.place).getTiles();
+    if (box.consumers == 1)
+      continue;
+    Value count = arith::ConstantIndexOp::create(b, loc, box.tile.getCount());
+    box.first = arith::MulIOp::create(b, loc, scalars.get(b, groups.getCoordinate()), count);
+  }
   // Two consumers of a block have no registers left for what a branch hands on: the gradient of keys and values, heads of
   // 128, spilled 20 bytes.
   if (*groups.getTrip() == 1)
@@ -277,23 +320,25 @@ LogicalResult StatementRoles::run() {
   if (failed(vectors))
     return failure();
   rows = *vectors;
+  shareRounds();
   TileMaps::divideByRows(groups, variance);
   OpBuilder b(groups);
   int64_t stages = round.getPipeline().value_or(1);
   for (StagedBox &box : boxes)
     box.place = RingOp::create(b, loc, RingType::get(b.getContext(), box.inRound ? stages : 1, box.tiles(variance)));
-  auto roles = RolesOp::create(b, loc, b.getI64IntegerAttr(1), b.getI64IntegerAttr(*groups.getTrip()));
+  int64_t apart = *groups.getTrip() / consumers;
+  auto roles = RolesOp::create(b, loc, b.getI64IntegerAttr(consumers), b.getI64IntegerAttr(apart));
   bool isOne = *groups.getTrip() == 1;
   auto region = [&](Region &role, unsigned numbers) {
     Block &block = role.emplaceBlock();
     for (unsigned number = 0; number < numbers; ++number)
       block.addArgument(b.getIndexType(), loc);
     OpBuilder in = OpBuilder::atBlockEnd(&block);
-    Value group = isOne ? arith::ConstantIndexOp::create(in, loc, 0).getResult() : Value(block.getArguments().back());
-    return std::pair(in, group);
+    Value own = numbers ? Value(block.getArguments().back()) : Value();
+    return std::pair(in, isOne ? arith::ConstantIndexOp::create(in, loc, 0).getResult() : own);
   };
-  auto [producer, first] = region(roles.getProducer(), isOne ? 0 : 1);
-  auto [consumer, second] = region(roles.getConsumer(), isOne ? 1 : 2);
+  auto [producer, first] = region(roles.getProducer(), apart == 1 ? 0 : 1);
+  auto [consumer, second] = region(roles.getConsumer(), apart == 1 ? 1 : 2);
   if (failed(produce(producer, first)) || failed(consume(consumer, second)))
     return failure();
   groups.erase();

@@ -151,24 +151,27 @@ LogicalResult TileStatements::write(OpBuilder &b, WriteOp op) {
 LogicalResult TileStatements::store(OpBuilder &b, WriteOp op) {
   FailureOr<StoreTileOp> made = maps().store(b, op);
   if (succeeded(made) && *made && !made->getTransposed())
-    if (Value free = freeBox(*made))
+    if (auto [free, first] = freeBox(*made); free) {
       made->getThroughMutable().assign(free);
+      if (first)
+        made->getSlotMutable().assign(first);
+    }
   return made;
 }
 
-/// A held box as large as what is stored, once; or null.
-Value TileStatements::freeBox(StoreTileOp store) {
+/// A held box as large as what is stored, once, or null; and the first tile of it where it is a part of a list.
+std::pair<Value, Value> TileStatements::freeBox(StoreTileOp store) {
   AccType type = store.getValue().getType();
   Type element = cast<RankedTensorType>(store.getTarget().getType()).getElementType();
   auto isStored = [](Operation *user) { return isa<StoreTileOp>(user); };
   for (StagedBox &box : boxes) {
     bool fits = type.getShape()[0] == box.tile.getRows() && type.getColumns() == box.tile.getCount() * box.tile.getColumns();
-    if (!storesThrough || !fits || box.inRound || element != box.tile.getElementType())
+    if (!storesThrough || !fits || box.inRound || box.isShared || element != box.tile.getElementType())
       continue;
     auto read = box.held[0].getDefiningOp<ReadTileOp>(); // registers have what was in it
     Value tile = read ? Value(read.getTile()) : box.held[0];
     if (llvm::none_of(tile.getUsers(), isStored))
-      return tile;
+      return {tile, box.first};
   }
   return {};
 }
@@ -291,13 +294,16 @@ FailureOr<std::pair<Value, Value>> TileStatements::accsOf(OpBuilder &b, LoopOp l
 
 Value TileStatements::makeMma(OpBuilder &b, LoopOp loop, const Product &product, Value left, Value onto) {
   Location loc = loop.getLoc();
+  TileFactor one{left};
   if (product.left)
-    left = acquire(b, *product.left);
+    one.tile = acquire(b, *product.left);
+  if (product.left && isa<TileType>(one.tile.getType()))
+    one.place = product.left->first;
   Value right = acquire(b, *product.right);
   auto type = AccType::get(b.getContext(), {variance.sizeOf(row), variance.sizeOf(product.column)}, b.getF32Type());
   Value rows = behindCast(product.other).getDefiningOp<ReadOp>().getIndices().drop_back().back();
   bool isTransposed = variance.placeOf(rows)->coordinate == loop.getCoordinate(); // they lie along the sum
-  return multiplyTiles(b, loc, type, {left}, {right, isTransposed}, onto);
+  return multiplyTiles(b, loc, type, one, {right, isTransposed}, onto);
 }
 
 FailureOr<Value> TileStatements::beginProduct(OpBuilder &b, LoopOp loop, const Product &product) {

@@ -102,7 +102,7 @@ private:
   llvm::FailureOr<std::pair<mlir::Value, mlir::Value>> accsOf(mlir::OpBuilder &b, LoopOp loop, const Product &product);
   mlir::Value makeMma(mlir::OpBuilder &b, LoopOp loop, const Product &product, mlir::Value left, mlir::Value onto);
   PostponedSum *postponedBy(LoopOp loop);
-  mlir::Value freeBox(StoreTileOp store);
+  std::pair<mlir::Value, mlir::Value> freeBox(StoreTileOp store);
   StagedBox *boxOf(mlir::Value factor);
   int64_t registersLeft(mlir::Block &statements, llvm::SetVector<StagedBox *> &factors);
   bool isReady(LoopOp statement, llvm::ArrayRef<LoopOp> before);

@@ -9,6 +9,7 @@
 #include "lacis/Dialect/Lacis/IR/Reduction.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -53,6 +54,19 @@ bool lacis::changesInRound(Value number, LevelLoopOp round) {
 
 static bool isOfRound(ReadOp read, LevelLoopOp round) {
   return llvm::any_of(read.getIndices(), [&](Value index) { return changesInRound(index, round); });
+}
+
+bool lacis::sharesRounds(LoopOp rows, LevelLoopOp round) {
+  auto isOfRows = [&](Value number) { return followsFrom(number, rows.getCoordinate()); };
+  auto guard = dyn_cast<scf::IfOp>(round->getParentOp());
+  if (isOfRows(round.getParent()) || (guard && isOfRows(guard.getCondition())))
+    return false;
+  WalkResult found = round->walk([&](ReadOp read) {
+    bool isFactor = isa<BlockArgument>(read.getTensor()) && read->getParentOfType<LoopOp>().getReduce();
+    bool isOfBoth = isFactor && isOfRound(read, round) && llvm::any_of(read.getIndices(), isOfRows);
+    return isOfBoth ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return !found.wasInterrupted();
 }
 
 /// How many factors of products are read of the operand.

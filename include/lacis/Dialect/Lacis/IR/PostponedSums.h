@@ -12,6 +12,8 @@ namespace lacis {
 LoopOp tilesOfRound(LevelLoopOp round);
 /// Does the number follow from those of a round, or of a tile of it?
 bool changesInRound(mlir::Value number, LevelLoopOp round);
+/// Do rounds bring the same boxes, and as many, in each round of `rows`, a loop around them?
+bool sharesRounds(LoopOp rows, LevelLoopOp round);
 
 /// A tensor that rounds hand on, the one statement of a round that uses it, and the loop of its sum.
 struct CarriedSum {
