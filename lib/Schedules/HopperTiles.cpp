@@ -48,7 +48,7 @@ static std::optional<TilePanel> singlePanelFor(int64_t rows, int64_t columns) {
 
 static TileSizes sizesOf(Nest &nest) {
   constexpr int64_t most = kMostBlockBytes - (1 << 10); // less what barriers and vectors take
-  constexpr RolledRoom rolled{kRolledBytes, /*blocks=*/1, /*storeBytes=*/16 << 10, most, /*sums=*/192, /*shared=*/128};
+  constexpr RolledRoom rolled{kRolledBytes, /*blocks=*/1, /*storeBytes=*/16 << 10, most, /*sums=*/192, /*shared=*/kSharedSums};
   if (!takesTf32(nest))
     return {panelFor, sampledPanelFor, rolled};
   std::string why;

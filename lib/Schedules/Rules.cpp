@@ -144,9 +144,8 @@ static LogicalResult applyOwn(const RecordedStep &entry, Nest &nest) {
 /// A loop that was rolled for tiles runs on nothing else: a step that keeps them off is refused with what they say.
 static LogicalResult requireTiles(Nest &nest, const Recorded &recorded) {
   func::FuncOp function = nest.getFunction();
-  auto rolls = function->getAttrOfType<StringAttr>("lacis.rolls");
   LevelLoopOp round = rolledLoop(nest);
-  if (!round || !rolls || rolls.getValue() != "tiles" || isTensorized(nest))
+  if (!round || !rollsOnTiles(function) || isTensorized(nest))
     return success();
   const RecordedStep *given = llvm::find_if(recorded.steps, [](const RecordedStep &entry) { return !entry.step.comesFirst(); });
   if (given == recorded.steps.end())

@@ -34,7 +34,7 @@ struct SampledPanel {
 
 /// What statements of a rolled loop may take: bytes of shared memory for their boxes, which up to so many blocks share,
 /// and of which each store that goes through no box takes some; those that a block has for boxes, vectors and barriers
-/// together; columns of the sums that one consumer carries, and those from which two share what rounds bring.
+/// together; columns of the sums that one consumer carries, and those from which two share what wide rounds bring.
 struct RolledRoom {
   int64_t bytes, blocks, storeBytes, most, sums, shared;
 };

@@ -46,12 +46,20 @@ static LogicalResult checkKept(const RecordedStep &entry, StringRef name, ArrayR
   return emitError(entry.loc) << "keep: no statement named '" << name << "'; those with a result to keep are " << others;
 }
 
-static LogicalResult checkRolled(const RecordedStep &entry, StringRef loop, const FailureOr<Rescaled> &found,
+/// A step names the loop, and may say how many columns its rounds take.
+static LogicalResult applyRolled(const RecordedStep &entry, StringRef loop, FailureOr<Rescaled> &found,
                                  StringRef objection) {
   if (failed(found))
     return emitError(entry.loc) << "roll: the statements are no one loop '" << loop << "': " << objection;
   if (found->loop != loop)
     return emitError(entry.loc) << "roll: no loop named '" << loop << "'; the statements become loop '" << found->loop << "'";
+  std::optional<int64_t> columns = entry.step.getRoundColumns();
+  if (columns && !found->isOfTiles)
+    return emitError(entry.loc) << "roll: no round of '" << loop << "' takes tiles, which alone have 'columns'";
+  if (columns)
+    if (std::string why = objectionToColumns(*found, *columns); !why.empty())
+      return emitError(entry.loc) << "roll: " << why;
+  found->columns = columns.value_or(kTileSide);
   return success();
 }
 
@@ -63,8 +71,8 @@ FailureOr<ChainForm> lacis::chooseForm(ArrayRef<linalg::GenericOp> roots, ArrayR
   ChainForm form;
   std::string objection, operand = patternOf(statements);
   FailureOr<Rescaled> found = findRescaled(roots, statements, objection);
-  auto rolls = function->getAttrOfType<StringAttr>("lacis.rolls");
-  if (rolls && rolls.getValue() == "tiles" && succeeded(found)) {
+  bool isOfTiles = rollsOnTiles(function);
+  if (isOfTiles && succeeded(found)) {
     objection = objectionToTiles(*found, statements);
     if (objection.empty())
       keepArithmetic(*found, statements);
@@ -77,7 +85,6 @@ FailureOr<ChainForm> lacis::chooseForm(ArrayRef<linalg::GenericOp> roots, ArrayR
   auto formsTiles = [&](const RecordedStep &entry) {
     return entry.step.getAbstractAttribute().getName() == "lacis.tensorize" && isOfLoop(entry);
   };
-  bool isOfTiles = rolls && rolls.getValue() == "tiles";
   if (succeeded(found)) { // what a step makes of the loop itself are tiles
     found->readsInPlace = isOfTiles || llvm::any_of(*steps, isOfLoop);
     found->isOfTiles = isOfTiles || llvm::any_of(*steps, formsTiles);
@@ -90,7 +97,7 @@ FailureOr<ChainForm> lacis::chooseForm(ArrayRef<linalg::GenericOp> roots, ArrayR
     if (!entry.step.getOwnerForm(operand).empty())
       return emitError(entry.loc) << "own: '" << operand
                                   << "' is the pattern of a chain, which has no such form; roll and keep say how it runs";
-    if (!loop.empty() && failed(checkRolled(entry, loop, found, objection)))
+    if (!loop.empty() && failed(applyRolled(entry, loop, found, objection)))
       return failure();
     if (!tensor.empty() && failed(checkKept(entry, tensor, roots, statements)))
       return failure();
@@ -104,8 +111,11 @@ FailureOr<ChainForm> lacis::chooseForm(ArrayRef<linalg::GenericOp> roots, ArrayR
   if (isAsked) {
     form.rolled = *found;
   } else if (function->hasAttr("lacis.rolls") && form.kept.empty() && succeeded(found)) {
+    bool isWide = function->getAttrOfType<StringAttr>("lacis.rolls").getValue() == "wide tiles";
+    found->columns = isWide ? columnsOfRound(*found, statements) : kTileSide;
     form.rolled = *found;
-    recordForm(function, {"#lacis.roll<loop = \"" + found->loop + "\">"});
+    std::string said = found->columns == kTileSide ? "" : ", columns = " + std::to_string(found->columns);
+    recordForm(function, {"#lacis.roll<loop = \"" + found->loop + "\"" + said + ">"});
   } else if (function->hasAttr("lacis.rolls") && form.kept.empty()) {
     Nest(function).remark("roll", "the statements are no one loop: " + objection);
   }

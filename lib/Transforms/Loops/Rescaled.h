@@ -19,6 +19,7 @@ struct Rescaled {
   std::string loop;                // its name
   bool readsInPlace = false;       // operands are read where they lie, not from copies
   bool isOfTiles = false;          // a step forms tiles of it, which leave out what lies behind the last row
+  int64_t columns = 0;             // of a tile of a round, at the most
   FormatAttr layout;               // of the pattern without its batch, which the loop walks in the pattern's place; or null
 };
 

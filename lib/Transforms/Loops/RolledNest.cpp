@@ -54,7 +54,7 @@ RolledNest::RolledNest(OutputLoops &outer, const Rescaled &chain, ArrayRef<Kerne
   level = chain.level;
   blockRows = height, blockColumns = columns;
   if (chain.readsInPlace)
-    height = std::min(height, kTileSide), columns = std::min(columns, kTileSide);
+    height = std::min(height, kTileSide), columns = std::min(columns, chain.columns);
 }
 
 std::string RolledNest::nameOf(linalg::GenericOp statement) const {

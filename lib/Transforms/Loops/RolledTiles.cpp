@@ -32,34 +32,51 @@ static std::string objectionToFactor(BlockArgument argument) {
   return "";
 }
 
+static bool isProduct(linalg::GenericOp each) { return each.getNumReductionLoops() != 0 && each.getNumDpsInputs() == 2; }
+
 /// Factors of products stand in tiles; arithmetic reads other operands where they lie.
-static std::string objectionToFactors(ArrayRef<linalg::GenericOp> statements) {
+static SmallVector<OpOperand *> factorsOf(ArrayRef<linalg::GenericOp> statements) {
+  SmallVector<OpOperand *> found;
+  for (linalg::GenericOp each : llvm::make_filter_range(statements, isProduct))
+    for (OpOperand *operand : each.getDpsInputOperands())
+      if (auto argument = dyn_cast<BlockArgument>(operand->get()); argument && !formatOf(argument))
+        found.push_back(operand);
+  return found;
+}
+
+/// The bytes of a tile of each operand among the factors that `takes` takes, with `kTileSide` rows or columns.
+static int64_t bytesOf(ArrayRef<OpOperand *> factors, llvm::function_ref<bool(OpOperand *)> takes) {
   llvm::SmallDenseMap<Value, int64_t> bytes;
-  for (linalg::GenericOp each : statements)
-    for (OpOperand *operand : each.getDpsInputOperands()) {
-      auto argument = dyn_cast<BlockArgument>(operand->get());
-      bool isFactor = each.getNumReductionLoops() != 0 && each.getNumDpsInputs() == 2;
-      if (!argument || formatOf(argument) || !isFactor)
-        continue;
-      if (std::string objection = objectionToFactor(argument); !objection.empty())
-        return objection;
-      bytes[argument] = cast<RankedTensorType>(argument.getType()).getShape().back() * 2 * kTileSide;
-    }
+  for (OpOperand *factor : llvm::make_filter_range(factors, takes))
+    bytes[factor->get()] = cast<RankedTensorType>(factor->get().getType()).getShape().back() * 2 * kTileSide;
   int64_t all = 0;
   for (auto &[argument, own] : bytes)
     all += own;
-  return all <= kRolledBytes ? "" : "the tiles of a round do not fit twice into shared memory";
+  return all;
 }
 
-/// Sums of products that rounds add to stay in registers.
-static std::string objectionToSums(ArrayRef<linalg::GenericOp> statements) {
+static std::string objectionToFactors(ArrayRef<linalg::GenericOp> statements) {
+  SmallVector<OpOperand *> factors = factorsOf(statements);
+  for (OpOperand *factor : factors)
+    if (std::string objection = objectionToFactor(cast<BlockArgument>(factor->get())); !objection.empty())
+      return objection;
+  bool fits = bytesOf(factors, [](OpOperand *) { return true; }) <= kRolledBytes;
+  return fits ? "" : "the tiles of a round do not fit twice into shared memory";
+}
+
+/// Columns of the sums of products that rounds add to, which stay in registers.
+static int64_t columnsOfSums(ArrayRef<linalg::GenericOp> statements) {
   int64_t columns = 0;
-  for (linalg::GenericOp each : statements) {
+  for (linalg::GenericOp each : llvm::make_filter_range(statements, isProduct)) {
     int64_t width = cast<RankedTensorType>(each.getResult(0).getType()).getShape().back();
-    bool isProduct = each.getNumReductionLoops() != 0 && each.getNumDpsInputs() == 2;
-    if (isProduct && !formatOf(each.getResult(0)) && !ShapedType::isDynamic(width))
+    if (!formatOf(each.getResult(0)) && !ShapedType::isDynamic(width))
       columns += width;
   }
+  return columns;
+}
+
+static std::string objectionToSums(ArrayRef<linalg::GenericOp> statements) {
+  int64_t columns = columnsOfSums(statements);
   if (columns <= kMostSums)
     return "";
   return "sums of " + std::to_string(columns) + " columns have no place in registers; " + std::to_string(kMostSums) + " have";
@@ -73,6 +90,7 @@ struct Blocks {
   int64_t rows = 0, columns = 0;        // of one
   unsigned rowAxis = 0, columnAxis = 0; // without those of the batch
   int64_t columnMultiple = 1;           // which the length of the axis of columns is known to be
+  int64_t rowMultiple = 1;              // and that of rows
   unsigned lead = 0;                    // axes before rows and columns, without those of the batch
   bool isApart = false;                 // a level for each of these, and one for rows, are above the positions
 
@@ -105,8 +123,8 @@ static std::optional<Blocks> blocksOf(const Rescaled &chain) {
     bool isColumn = digit.axis == summed;
     (isColumn ? found.columns : found.rows) = digit.mod;
     (isColumn ? found.columnAxis : found.rowAxis) = digit.axis - batch;
-    if (isColumn && classes)
-      found.columnMultiple = classes[digit.axis];
+    if (classes)
+      (isColumn ? found.columnMultiple : found.rowMultiple) = classes[digit.axis];
   }
   found.isApart = chain.level == batch + found.lead + 1 && std::min(found.rowAxis, found.columnAxis) == found.lead;
   return found;
@@ -148,6 +166,42 @@ FormatAttr lacis::layoutOfTiles(const Rescaled &chain) {
                                  << row << " floordiv " << rows << " mod " << kTileSide / rows << " : bitmap, " << row
                                  << " mod " << rows << " : dense, " << column << " mod " << columns << " : dense)>";
   return cast<FormatAttr>(parseAttribute(text, chain.made[0]->getContext()));
+}
+
+std::string lacis::objectionToColumns(const Rescaled &chain, int64_t columns) {
+  std::optional<Blocks> blocks = blocksOf(chain);
+  if (!blocks || chain.layout)
+    return "stored blocks have no columns of a tile";
+  if ((columns == kTileSide || columns == kWideTile) && blocks->columns % columns == 0)
+    return "";
+  return "a round takes 64 or 128 columns of a stored block, or all, and of these blocks of " +
+         std::to_string(blocks->columns) + " not " + std::to_string(columns);
+}
+
+/// Is the operand read along the columns of the pattern, so that each round brings others?
+static bool isOfRounds(const Rescaled &chain, OpOperand *operand) {
+  linalg::GenericOp first = chain.made[0], own = cast<linalg::GenericOp>(operand->getOwner());
+  unsigned summed = formatOf(patternOf(chain)).getLevels()[chain.level].getDigits()[0].axis;
+  std::string letter = letterName(first, first.getIndexingMapsArray().back().getDimPosition(summed));
+  return llvm::any_of(own.getMatchingIndexingMap(operand).getResults(), [&](AffineExpr axis) {
+    return letterName(own, cast<AffineDimExpr>(axis).getPosition()) == letter;
+  });
+}
+
+int64_t lacis::columnsOfRound(const Rescaled &chain, ArrayRef<linalg::GenericOp> statements) {
+  auto isSampled = [](linalg::GenericOp each) { return isProduct(each) && formatOf(each.getResult(0)); };
+  int64_t sums = columnsOfSums(statements);
+  if (!objectionToColumns(chain, kWideTile).empty() || llvm::count_if(statements, isSampled) != 1 || sums > kSharedSums)
+    return kTileSide;
+  SmallVector<OpOperand *> factors = factorsOf(statements);
+  int64_t held = bytesOf(factors, [&](OpOperand *factor) { return !isOfRounds(chain, factor); });
+  int64_t rounds = 2 * bytesOf(factors, [&](OpOperand *factor) { return isOfRounds(chain, factor); }) * kWideTile / kTileSide;
+  if (held + rounds <= kRolledBytes)
+    return kWideTile;
+  constexpr int64_t pair = 2 * kTileSide;
+  std::optional<Blocks> blocks = blocksOf(chain);
+  bool arePairs = sums == kSharedSums && blocks->rows % pair == 0 && blocks->rowMultiple % pair == 0;
+  return arePairs && 2 * held + rounds <= 2 * kRolledBytes ? kWideTile : kTileSide;
 }
 
 std::string lacis::objectionToTiles(const Rescaled &chain, ArrayRef<linalg::GenericOp> statements) {

@@ -11,6 +11,10 @@ namespace lacis {
 
 /// Why the rounds of the loop are none that tensor cores multiply, or nothing.
 std::string objectionToTiles(const Rescaled &chain, llvm::ArrayRef<mlir::linalg::GenericOp> statements);
+/// Columns of the tiles of a round: `kWideTile` where one product and its sums have registers and two rounds have room.
+int64_t columnsOfRound(const Rescaled &chain, llvm::ArrayRef<mlir::linalg::GenericOp> statements);
+/// Why rounds cannot take so many columns of the stored blocks, or nothing.
+std::string objectionToColumns(const Rescaled &chain, int64_t columns);
 /// Smaller stored blocks than tiles of 64 rows: the execution layout that has panels of so many rows, and for each column of
 /// blocks that any of them has a bit for each row of blocks. Null where blocks are multiples of a tile, or no parts of one.
 FormatAttr layoutOfTiles(const Rescaled &chain);

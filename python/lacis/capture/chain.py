@@ -60,8 +60,9 @@ class ChainSpec:
     others float32 at least.
 
     `divisible` and `uneven` as in `KernelSpec`; `sizes` has letters whose sizes are compiled in: all that the pattern
-    lacks. `rolls`: the default schedule makes one loop of a softmax and what follows it, on `"loops"` or on `"tiles"`;
-    empty: it does not. `full`: every place of a stored block is an entry.
+    lacks. `rolls`: the default schedule makes one loop of a softmax and what follows it, on `"loops"`, on `"tiles"`
+    or on `"wide tiles"`, whose rounds may take 128 columns; empty: it does not. `full`: every place of a stored block
+    is an entry.
     """
 
     name: str

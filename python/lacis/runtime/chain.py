@@ -28,7 +28,7 @@ from .targets import require_devices, resolve_target, target_anywhere
 # Of so many shapes the kernels are at hand; another shape mostly finds the same kernel by its text.
 _SHAPES = 256
 # What a softmax and what follows it become by default: targets whose names begin so, and the form.
-_ROLLS = (("cpu", "loops"), ("cuda:sm_7", ""), ("cuda:", "tiles"))
+_ROLLS = (("cpu", "loops"), ("cuda:sm_7", ""), ("cuda:sm_90a", "wide tiles"), ("cuda:", "tiles"))
 
 
 def kernel(function) -> "ChainFunction":

@@ -28,6 +28,11 @@ void lacis::append(func::FuncOp function, StringRef list, ArrayRef<Attribute> en
   function->setAttr(list, ArrayAttr::get(function.getContext(), all));
 }
 
+bool lacis::rollsOnTiles(func::FuncOp function) {
+  auto rolls = function->getAttrOfType<StringAttr>("lacis.rolls");
+  return rolls && rolls.getValue().ends_with("tiles");
+}
+
 bool lacis::isTensorized(Nest &nest) {
   return nest.getFunction()
       .walk([](Operation *op) {

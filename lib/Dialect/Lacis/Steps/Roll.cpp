@@ -14,6 +14,8 @@ bool RollStepAttr::comesFirst() const { return true; }
 
 StringRef RollStepAttr::getRolledLoop() const { return getLoop(); }
 
+std::optional<int64_t> RollStepAttr::getRoundColumns() const { return getColumns(); }
+
 LogicalResult RollStepAttr::apply(Nest &nest, Location loc) const {
   bool isRolled = nest.getFunction()
                       .walk([&](LevelLoopOp loop) {

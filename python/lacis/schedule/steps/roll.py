@@ -16,8 +16,10 @@ class Roll(Step):
     for j: m = max(m, t);  for j: o += exp(t - m) v   -->   for j: n = max(m, t); o = o exp(m - n) + exp(t - n) v; m = n
 
     `loop` is the loop over the positions of a row: the letter of the sum, `"j"`, or its block, `"j0"`.
+    A round on tiles takes `columns` of a stored block, 64 or 128; 64, or all that there are, if it is None.
     """
 
     mnemonic = "roll"
     loop: str
+    columns: int | None = None
     ready = True

@@ -14,6 +14,8 @@ llvm::ArrayRef<mlir::Attribute> axesOf(mlir::func::FuncOp function, unsigned arg
 bool hasMarks(LoopOp nest);
 /// Adds entries to the list that an attribute of the function is.
 void append(mlir::func::FuncOp function, llvm::StringRef list, llvm::ArrayRef<mlir::Attribute> entries);
+/// Is the one loop of a chain on tiles by default? `lacis.rolls` says `tiles` then, or `wide tiles`.
+bool rollsOnTiles(mlir::func::FuncOp function);
 /// Has a `tensorize` step marked a loop? No default step is added then.
 bool isTensorized(Nest &nest);
 /// Is the output sampled on the pattern of an operand? Then the main nest runs over its entries.

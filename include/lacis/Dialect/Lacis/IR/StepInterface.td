@@ -26,6 +26,8 @@ def Lacis_StepInterface : AttrInterface<"StepInterface"> {
                     "::llvm::StringRef", "getOwnerForm", (ins "::llvm::StringRef":$operand), [{}], [{ return {}; }]>,
     InterfaceMethod<"The one loop that the statements of a chain become, or none where the step leaves that open.",
                     "::llvm::StringRef", "getRolledLoop", (ins), [{}], [{ return {}; }]>,
+    InterfaceMethod<"How many columns of a stored block a round of that loop takes, or none where the step leaves that open.",
+                    "std::optional<int64_t>", "getRoundColumns", (ins), [{}], [{ return std::nullopt; }]>,
     InterfaceMethod<"The statement of a chain that has a nest of its own, or none where the step leaves that open.",
                     "::llvm::StringRef", "getKeptTensor", (ins), [{}], [{ return {}; }]>
   ];

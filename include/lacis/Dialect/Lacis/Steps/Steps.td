@@ -179,10 +179,13 @@ def Lacis_OwnStep : Lacis_Step<"Own", "own", ["getOwnerForm", "comesFirst"]> {
   let parameters = (ins StringRefParameter<>:$operand, StringRefParameter<>:$form, OptionalParameter<"::mlir::StringAttr">:$why);
 }
 
-def Lacis_RollStep : Lacis_Step<"Roll", "roll", ["getRolledLoop", "comesFirst"]> {
+def Lacis_RollStep : Lacis_Step<"Roll", "roll", ["getRolledLoop", "getRoundColumns", "comesFirst"]> {
   let summary = "for j: m; for j: l, o of m  -->  for j: n = max(m, t); l = l r + s(n); o = o r + s(n); m = n";
-  let description = "A maximum of a chain of statements and the sums below it are one loop, which rescales the sums.";
-  let parameters = (ins StringRefParameter<>:$loop);
+  let description = [{
+    A maximum of a chain of statements and the sums below it are one loop, which rescales the sums. A round on tiles takes
+    `columns` of a stored block, 64 or 128; 64, or all that there are, where nothing is said.
+  }];
+  let parameters = (ins StringRefParameter<>:$loop, OptionalParameter<"std::optional<int64_t>">:$columns);
 }
 
 def Lacis_KeepStep : Lacis_Step<"Keep", "keep", ["getKeptTensor", "comesFirst"]> {
