@@ -123,7 +123,7 @@ def of_chains():
             x, numbers = torch.zeros(2, 512, depth, dtype=HALF), torch.zeros(2, 512)
             given = [(x, x, x, rows), *((x, x, x, numbers, x, numbers, side) for side in (rows, columns))]
             for what, chain, own in zip(("attention", "dq", "dk, dv"), (kernels.attention, *gradients), given):
-                spec = dataclasses.replace(chain._traced(own, (), "cuda")[0], rolls="tiles")
+                spec = dataclasses.replace(chain._traced(own, (), "cuda")[0], rolls="wide tiles")
                 yield f"{what} Bsr {block[0]}x{block[1]} heads of {depth}", emit_chain(spec)
 
 
