@@ -34,6 +34,7 @@ from lacis.capture import capture_einsum
 from lacis.capture.gradient import gradient_specs
 from lacis.emit import emit, emit_chain
 from lacis.runtime import ptxas
+from lacis.runtime.chain import rolls_on
 
 TARGETS = ("cuda:sm_90a", "cuda:sm_80", "cuda:sm_89")
 ROWS, COLUMNS, TOKENS = 512, 768, 300
@@ -46,6 +47,7 @@ FORMATS = {"Bsr": lacis.Bsr, "Bcsc": lacis.Bcsc, "BlockedEll": functools.partial
 PARTS = lacis.formats.decompose(ell=lacis.BlockedEll(64, 64, width=2), rest=lacis.Bsr(64, 64))
 PLAIN = [lacis.Csr(), lacis.Csc(), lacis.Coo(), lacis.Dcsr(), lacis.Ell(64), lacis.Bsr(4, 4)]
 AFTER = ("relu", "gelu", "silu", "scale", "bias")
+ROLLS = "by its target"
 HAND = pathlib.Path(__file__).parent / "Tiles"
 PRODUCTS = (0x9F0, 0x23C)
 """The opcodes of HGMMA and HMMA. An instruction has 16 bytes; the lowest 12 bits of the first 8 are its opcode."""
@@ -123,7 +125,7 @@ def of_chains():
             x, numbers = torch.zeros(2, 512, depth, dtype=HALF), torch.zeros(2, 512)
             given = [(x, x, x, rows), *((x, x, x, numbers, x, numbers, side) for side in (rows, columns))]
             for what, chain, own in zip(("attention", "dq", "dk, dv"), (kernels.attention, *gradients), given):
-                spec = dataclasses.replace(chain._traced(own, (), "cuda")[0], rolls="wide tiles")
+                spec = dataclasses.replace(chain._traced(own, (), "cuda")[0], rolls=ROLLS)
                 yield f"{what} Bsr {block[0]}x{block[1]} heads of {depth}", emit_chain(spec)
 
 
@@ -183,7 +185,10 @@ def line(name: str, text: str, target: str, assemble: bool) -> str:
 
 def write(path: str, targets, only: str, assemble: bool, part: range | None = None) -> None:
     """The entries of the kernels whose names hold `only`, or of those whose numbers are in `part`."""
-    kernels = [(name, text, target) for name, text in texts().items() for target in targets if only in name]
+    found = {name: text for name, text in texts().items() if only in name}
+    kernels = [
+        (name, text.replace(ROLLS, rolls_on(target)), target) for name, text in found.items() for target in targets
+    ]
     kernels = kernels if part is None else [kernels[n % len(kernels)] for n in part]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         lines = list(pool.map(lambda each: line(*each, assemble), kernels))

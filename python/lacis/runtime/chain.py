@@ -31,6 +31,11 @@ _SHAPES = 256
 _ROLLS = (("cpu", "loops"), ("cuda:sm_7", ""), ("cuda:sm_90a", "wide tiles"), ("cuda:", "tiles"))
 
 
+def rolls_on(target: str) -> str:
+    """The form of the one loop that a chain is by default, see `ChainSpec.rolls`."""
+    return next((form for start, form in _ROLLS if target.startswith(start)), "")
+
+
 def kernel(function) -> "ChainFunction":
     """A decorator: the function's statements are one kernel.
 
@@ -102,7 +107,7 @@ class ChainFunction:
         device = operands[spec.packed].device
         resolve = resolve_target if target == "auto" else target_anywhere
         name = resolve(target, device, f"{spec.name}: the pattern", spec.location)
-        spec = dataclasses.replace(spec, rolls=next((form for start, form in _ROLLS if name.startswith(start)), ""))
+        spec = dataclasses.replace(spec, rolls=rolls_on(name))
         rolled = next((step for step in steps if step.mnemonic == "roll" and not spec.rolls), None)
         if rolled:
             raise ScheduleError(
