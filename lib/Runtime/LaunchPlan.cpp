@@ -83,6 +83,17 @@ static bool hasRows(const lacis_tensor_view &view) {
   return true;
 }
 
+/// Elements from the first to the last.
+static int64_t spanOf(const lacis_tensor_view &view) {
+  int64_t span = 1;
+  for (int32_t d = 0; d < view.ndim; ++d) {
+    if (view.sizes[d] == 0)
+      return 0;
+    span += (view.sizes[d] - 1) * view.strides[d];
+  }
+  return span;
+}
+
 static int64_t numElements(const lacis_tensor_view &view, int32_t first = 0) {
   int64_t count = 1;
   for (int32_t d = first; d < view.ndim; ++d)
@@ -250,7 +261,7 @@ void LaunchPlan::evaluate(const lacis_launch_args &args, ArgumentValues &values)
       values.push_back(0);
       break;
     case Source::Bytes:
-      values.push_back(numElements(view) * dtypeBytes(view.dtype));
+      values.push_back(spanOf(view) * dtypeBytes(view.dtype));
       break;
     }
   }

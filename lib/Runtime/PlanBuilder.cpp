@@ -39,7 +39,6 @@ private:
   Error addArgument(const Artifact::Argument &arg);
   Error addOperand(const Artifact::Argument &arg, Source source);
   void addSizes();
-  void keepStrided();
   void addTensorMaps();
   LaunchPlan::Rule &operandRule(int64_t operand);
   Error addTensor(const Artifact::Tensor &tensor);
@@ -267,17 +266,7 @@ Error PlanBuilder::addTensors() {
   return Error::success();
 }
 
-/// What all maps of an operand have each of its axes for may be strided.
-void PlanBuilder::keepStrided() {
-  for (const Artifact::TensorMap &map : artifact.tensorMaps) {
-    const LaunchPlan::Argument &pointer = plan.arguments[map.pointer];
-    if (pointer.room == Room::Operand && int64_t(map.shape.size()) != plan.operands[pointer.index].ndim)
-      plan.operands[pointer.index].strided = false;
-  }
-}
-
 void PlanBuilder::addTensorMaps() {
-  keepStrided();
   for (auto [number, argument] : llvm::enumerate(plan.arguments)) {
     if (argument.source != Source::TensorMap)
       continue;

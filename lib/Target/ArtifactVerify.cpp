@@ -142,6 +142,11 @@ static Error verifyTensorMap(const Artifact &artifact, const Artifact::TensorMap
   if (map.shape.size() < 2 || map.shape.size() > most || map.box.size() != map.shape.size())
     return malformed("a tensor map of rank " + Twine(map.shape.size()) + " with a box of rank " +
                      Twine(map.box.size()));
+  const Artifact::Argument &pointer = artifact.args[map.pointer];
+  for (const Artifact::Tensor &tensor : artifact.tensors)
+    if (pointer.strided && tensor.operand == pointer.operand && tensor.name.empty() && tensor.dims.size() != map.shape.size())
+      return malformed("a tensor map of rank " + Twine(map.shape.size()) + " of an operand that is strided, of rank " +
+                       Twine(tensor.dims.size()));
   for (int64_t extent : map.box)
     if (extent < 1 || extent > 256)
       return malformed("a tensor map with a box of " + Twine(extent));

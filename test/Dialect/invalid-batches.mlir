@@ -26,6 +26,15 @@ func.func @pointer(%x: !llvm.ptr, %n: i32, %t: !lacis.tile<64x64xbf16>) {
 
 // -----
 
+#size = #lacis.size<64>
+func.func @strides(%x: !llvm.ptr, %n: i32, %t: !lacis.tile<64x64xbf16>) {
+  // expected-error@+1 {{'strides' are those of a pointer's axes but the last, each of which has an index}}
+  lacis.load_tile %x[%n, %n, %n] to %t {shape = [#size, #size, #size], strides = [#size]} : !llvm.ptr[i32, i32, i32] to !lacis.tile<64x64xbf16>
+  return
+}
+
+// -----
+
 #heads = #lacis.format<(h, i, j) -> (h : batch, i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 func.func @copies(%dw: tensor<?x?x?xbf16, #heads>, %n: index, %acc: !lacis.acc<64x64xf32>) {
   // expected-error@+1 {{needs 4 indices: copy, position, row and column}}

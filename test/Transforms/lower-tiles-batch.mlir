@@ -16,9 +16,7 @@
 // CHECK:           stmatrix
 // CHECK:         cp.async.bulk.tensor.3d.global.shared
 // ADDRESS-LABEL: func.func @batch(
-// ADDRESS:       %[[ROWS:.*]] = arith.constant 128 : i64
-// ADDRESS:       %[[COLUMNS:.*]] = arith.constant 64 : i64
-// ADDRESS:       %[[ELEMENTS:.*]] = arith.muli %[[ROWS]], %[[COLUMNS]]
+// ADDRESS:       %[[ELEMENTS:.*]] = arith.muli %c128_i64{{.*}}, %c64_i64
 // ADDRESS:       %[[FIRST:.*]] = arith.muli %{{.*}}, %[[ELEMENTS]]
 // ADDRESS:       llvm.getelementptr %{{.*}}[%[[FIRST]]] {{.*}} bf16
 // ADDRESS:       llvm.load %{{.*}} -> bf16

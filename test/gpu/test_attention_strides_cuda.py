@@ -1,61 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention on tensor cores reads tensors of any strides where they lie; it copies what the copy engine cannot address."""
+"""Attention on a GPU reads tensors that are not contiguous where they lie, by the copy engine and by warps."""
+
+import pathlib
+import sys
 
 import poison
 import pytest
 import torch
 from test_attention_dynamic_cuda import launches
 
-import lacis
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "python"))
 
-pytestmark = pytest.mark.skipif(
-    not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0), reason="needs sm_90a"
-)
-BATCH, HEADS, TOKENS, DEPTH = 2, 4, 512, 64
+import test_attention_strides as strides  # noqa: E402
+from test_attention_warps_cuda import by_warps  # noqa: E402, F401
 
+import lacis  # noqa: E402
 
-def tokens_first():
-    return [drawn(BATCH, TOKENS, HEADS, DEPTH).transpose(1, 2) for _ in range(3)]
-
-
-def side_by_side():
-    return [x.transpose(1, 2) for x in drawn(BATCH, TOKENS, 3, HEADS, DEPTH).unbind(2)]
+HOPPER = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
+pytestmark = pytest.mark.skipif(not HOPPER, reason="needs sm_90a")
+RULE = lacis.Causal(block=64)
 
 
-def fewer_heads_of_keys():
-    q, k, v = side_by_side()
-    return [q, k[:, ::2], v[:, 1::2]]
+@pytest.fixture(params=["by the copy engine", "by warps"])
+def way(request):
+    if request.param == "by warps":
+        request.getfixturevalue("by_warps")
 
 
-def expanded():
-    q, k, v = tokens_first()
-    return [q, k[:, :1].expand_as(q), v[:1].expand_as(q)]
+@pytest.fixture(autouse=True)
+def halves(monkeypatch):
+    monkeypatch.setattr(
+        torch, "randn", lambda *sizes, own=torch.randn: own(*sizes, device="cuda", dtype=torch.bfloat16)
+    )
 
 
-def rows_at_odd_places():
-    return [drawn(BATCH, TOKENS, HEADS, DEPTH + 1)[..., 1:].transpose(1, 2) for _ in range(3)]
+def made(make):
+    return make(2, 4, 512, 64)
 
 
-def drawn(*shape):
-    return torch.randn(shape, device="cuda").bfloat16()
+@pytest.mark.parametrize("make", [*strides.READ, *strides.COPIED])
+def test_strides(make, way):
+    with poison.allocations():
+        assert all(map(torch.equal, *strides.both(made(make), RULE, made(strides.tokens_first)[0])))
 
 
-@pytest.mark.parametrize("make", [tokens_first, side_by_side, fewer_heads_of_keys, expanded, rows_at_odd_places])
-def test_strides(make):
-    given, rule, slope = make(), lacis.Causal(block=64), tokens_first()[0]
-    found = []
-    for whole in (False, True):
-        leaves = [(x.contiguous() if whole else x).detach().requires_grad_() for x in given]
-        with poison.allocations():
-            out, lse = lacis.attention(*leaves, rule, return_lse=True)
-            found.append([out, lse, *torch.autograd.grad(out, leaves, slope.contiguous() if whole else slope)])
-    assert all(map(torch.equal, *found))
+@pytest.mark.parametrize("make", strides.READ)
+def test_nothing_is_copied(make, way):
+    given, slope = [x.requires_grad_() for x in made(make)], made(strides.tokens_first)[0]
 
+    def run():
+        out = lacis.attention(*given, RULE)
+        torch.autograd.grad(out, given, slope)
 
-@pytest.mark.parametrize("make", [tokens_first, side_by_side, fewer_heads_of_keys])
-def test_nothing_is_copied(make):
-    given, rule = make(), lacis.Causal(block=64)
-    with torch.no_grad():
-        lacis.attention(*given, rule)
-        names = launches(lambda: lacis.attention(*given, rule))
-    assert len(names) == 1 and "attention" in names[0], names
+    run()
+    names = launches(run)
+    assert len(names) == 4 and not any("copy" in name or "elementwise" in name for name in names), names

@@ -14,10 +14,13 @@ from lacis.nn.watched import watching
 from lacis.runtime import chain
 
 MAJOR = torch.cuda.get_device_capability()[0] if torch.cuda.is_available() else 0
-pytestmark = pytest.mark.skipif(MAJOR < 8, reason="needs a GPU of compute capability 8.0 or more")
+pytestmark = [
+    pytest.mark.skipif(MAJOR < 8, reason="needs a GPU of compute capability 8.0 or more"),
+    pytest.mark.usefixtures("by_warps"),
+]
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def by_warps(monkeypatch):
     """Chains are compiled for `TARGET`, by functions that have no kernels yet."""
     resolve = chain.resolve_target

@@ -27,7 +27,7 @@ struct Artifact {
     int64_t derived = -1; // the number of the step that makes the array; -1: it is the operand's own
     std::string name;    // of a storage array: pos1, crd1, values, of a sum with its part
     int64_t dim = 0;
-    bool strided = false; // of an operand that maps of all its axes read, and nothing else: its strides are the tensor's
+    bool strided = false; // of an operand that is read by the strides of its tensor, which are any
     int64_t index = 0; // of a workspace or a tensor map; of bytes, the argument whose array has them
   };
 

@@ -146,6 +146,8 @@ Value DenseAccess::strideOf(unsigned axis) {
       add(extent(*inner));
     return stride;
   }
+  if (isStrided() && axis + 1 < type().getRank())
+    return arguments.stride(source, axis);
   for (unsigned other = axis + 1; other < type().getRank(); ++other)
     add(size(other));
   return stride;
@@ -177,9 +179,11 @@ Value DenseAccess::address(ValueRange indices) {
   } else {
     for (auto [axis, index] : llvm::enumerate(indices)) {
       Value crd = wide(index);
-      position =
-          position ? arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, position, size(axis)), crd).getResult()
-                   : crd;
+      if (isStrided() && axis + 1 < indices.size())
+        crd = arith::MulIOp::create(b, loc, crd, arguments.stride(source, axis));
+      else if (position && !isStrided())
+        position = arith::MulIOp::create(b, loc, position, size(axis));
+      position = position ? arith::AddIOp::create(b, loc, position, crd).getResult() : crd;
     }
     if (!position)
       position = integerConstant(b, loc, b.getI64Type(), 0);

@@ -58,6 +58,7 @@ public:
 private:
   mlir::RankedTensorType type() const { return mlir::cast<mlir::RankedTensorType>(tensor.getType()); }
   FormatAttr layout() const { return mlir::dyn_cast_or_null<FormatAttr>(type().getEncoding()); }
+  bool isStrided() { return !tile && arguments.isStrided(source); }
   mlir::Value size(unsigned axis);
   mlir::Value sizeValue(mlir::Value size);
   mlir::Value wide(mlir::Value index);

@@ -52,3 +52,13 @@ Value lacis::emitMatrixNumber(OpBuilder &b, Location loc, func::FuncOp kernel, A
   }
   return number;
 }
+
+Value lacis::emitOffset(OpBuilder &b, Location loc, func::FuncOp kernel, ArrayAttr strides, ValueRange indices) {
+  Value offset;
+  for (auto [index, stride] : llvm::zip(indices.drop_back(2), strides.getAsRange<SizeAttr>())) {
+    Value wide = castInteger(b, loc, index, b.getI64Type());
+    Value own = arith::MulIOp::create(b, loc, wide, emitSize(b, loc, kernel, stride));
+    offset = offset ? arith::AddIOp::create(b, loc, offset, own).getResult() : own;
+  }
+  return offset;
+}

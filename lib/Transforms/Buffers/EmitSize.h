@@ -13,6 +13,9 @@ mlir::Value emitSize(mlir::OpBuilder &b, mlir::Location loc, mlir::func::FuncOp 
 /// Of a batch of matrices, whose axes before the last two are one or more, the number of that at `indices`; i64.
 mlir::Value emitMatrixNumber(mlir::OpBuilder &b, mlir::Location loc, mlir::func::FuncOp kernel, mlir::ArrayAttr shape,
                              mlir::ValueRange indices);
+/// Elements before the matrix at `indices` of a batch with these strides; i64.
+mlir::Value emitOffset(mlir::OpBuilder &b, mlir::Location loc, mlir::func::FuncOp kernel, mlir::ArrayAttr strides,
+                       mlir::ValueRange indices);
 
 } // namespace lacis
 

@@ -49,6 +49,12 @@ public:
   mlir::Value arrayDim(const TensorSource &source, llvm::StringRef name, int64_t dim);
   /// The size of a dimension of an operand (or of the output), as an index; of a work list, the number of workers.
   mlir::Value dim(const TensorSource &source, int64_t dim);
+  /// May the operand have any strides? It is a batch of matrices of which each access says every index.
+  bool isStrided(const TensorSource &source);
+  /// The distance between neighbours along a dimension of such an operand, but the last, in elements; i64.
+  mlir::Value stride(const TensorSource &source, int64_t dim);
+  /// The same for all of them.
+  mlir::ArrayAttr stridesOf(const TensorSource &source);
   /// ceildiv(size of a dimension, div).
   SizeAttr sizeOfDim(const TensorSource &source, int64_t dim, int64_t div = 1);
   /// 1 where above < size of a dimension <= upto (-1: no limit), else 0.
@@ -70,7 +76,7 @@ public:
   /// Which array of which operand a named array is, where the kernel takes it.
   std::optional<mlir::NamedAttrList> arrayTaken(const TensorSource &source, llvm::StringRef name) const;
 
-  mlir::ArrayAttr getRecord() const { return b.getArrayAttr(records); }
+  mlir::ArrayAttr getRecord();
   /// What the arguments that are derived follow from, in order: a step, its source (a part, or the number of a step
   /// before), and its arrays.
   mlir::ArrayAttr getDerived() const;
@@ -90,6 +96,7 @@ private:
   mlir::DictionaryAttr arrayDimRecord(const TensorSource &source, llvm::StringRef name, int64_t dim);
   mlir::DictionaryAttr dimRecord(const TensorSource &source, int64_t dim);
 
+  mlir::DictionaryAttr strideRecord(const TensorSource &source, int64_t dim) const;
   std::optional<int64_t> constantDim(const TensorSource &source, int64_t dim);
 
   mlir::func::FuncOp kernel, before;
@@ -97,6 +104,7 @@ private:
   mlir::Type indexType;
   llvm::SmallVector<mlir::Attribute> records, derived;
   llvm::SmallVector<mlir::Attribute> derivedArrays; // of each of them
+  llvm::DenseMap<int64_t, bool> strided;                // operands that were asked for
   llvm::DenseMap<mlir::Attribute, mlir::Value> values; // record -> argument, or its index form
 };
 

@@ -151,7 +151,9 @@ LogicalResult LoopLowering::lowerLoadTile(OpBuilder &b, LoadTileOp op) {
     indices[0] = arith::AddIOp::create(b, op.getLoc(), indices[0], before);
   Value place = op.getPlace() ? mapping.lookup(op.getPlace()) : Value();
   Value tile = mapping.lookup(op.getTile());
-  setPart(LoadTileOp::create(b, op.getLoc(), matrix.pointer, indices, tile, place, matrix.shape), partOf(op));
+  TensorSource source = sourceOf(op.getSource(), workspaces);
+  ArrayAttr strides = arguments.isStrided(source) ? arguments.stridesOf(source) : ArrayAttr();
+  setPart(LoadTileOp::create(b, op.getLoc(), matrix.pointer, indices, tile, place, matrix.shape, strides), partOf(op));
   return success();
 }
 

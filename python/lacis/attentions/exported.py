@@ -47,7 +47,7 @@ def exported(q, k, v, pattern, changes: Scores, masks, scale: float, wants_lse: 
             "(docs/attention.md says what one takes); run the model by torch.compile"
         )
     kernels = Kernels(layout.letters, layout.key_letters, scale, traced.body, traced.letters, turns=not on_gpu)
-    operands = [x.contiguous() if on_gpu else x.to(wide) for x in (layout.query(q), layout.key(k), layout.key(v))]
+    operands = [x if on_gpu else x.to(wide) for x in (layout.query(q), layout.key(k), layout.key(v))]
     operands += traced.operands
     kernel = kernels.output.compile(*operands[:3], walked, *operands[3:])
     show(lambda: {"exported": kernel})

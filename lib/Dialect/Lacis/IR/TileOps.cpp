@@ -115,6 +115,8 @@ LogicalResult LoadTileOp::verify() {
     return emitOpError("loads a vector into a tile of one row");
   if (!tensor && !getShape())
     return emitOpError("a pointer needs 'shape'");
+  if (getStrides() && (tensor || getStrides()->size() + 1 != getIndices().size()))
+    return emitOpError("'strides' are those of a pointer's axes but the last, each of which has an index");
   if (getPlace() && !getTile().getType().isList())
     return emitOpError("a list of tiles, and no other tile, has a place");
   return verifyPart(*this);

@@ -13,22 +13,21 @@ Value RoleLowering::wide(OpBuilder &b, Value value) {
   return castInteger(b, value.getLoc(), mapping.lookupOrDefault(value), b.getI64Type());
 }
 
-Matrix RoleLowering::matrixOf(OpBuilder &b, Value pointer, ArrayAttr shape, ValueRange indices, Type element) {
+Matrix RoleLowering::matrixOf(OpBuilder &b, Value pointer, ArrayAttr shape, ArrayAttr strides, ValueRange indices,
+                              Type element) {
   Matrix &matrix = matrices[pointer];
   if (!matrix.pointer) {
     OpBuilder top(kernel.getBody());
     auto size = [&](Attribute axis) { return emitSize(top, kernel.getLoc(), kernel, cast<SizeAttr>(axis)); };
     ArrayRef<Attribute> sizes = shape.getValue().take_back(2);
-    matrix = {pointer, size(sizes[0]), size(sizes[1])};
+    matrix = {pointer, size(sizes[0]), size(sizes[1]), {}};
+    matrix.pitch = strides ? size(strides.getValue().back()) : matrix.columns;
   }
   if (shape.size() == 2)
     return matrix;
-  Location loc = indices[0].getLoc();
-  Value number = emitMatrixNumber(b, loc, kernel, shape, llvm::map_to_vector(indices, [&](Value index) {
-    return mapping.lookupOrDefault(index);
-  }));
-  Value own = matrixAt(b, loc, pointer, number, matrix.rows, matrix.columns, element);
-  return {own, matrix.rows, matrix.columns};
+  auto own = llvm::map_to_vector(indices, [&](Value index) { return mapping.lookupOrDefault(index); });
+  Value array = matrixOfBatch(b, indices[0].getLoc(), kernel, {pointer, shape, strides}, own, element);
+  return {array, matrix.rows, matrix.columns, matrix.pitch};
 }
 
 namespace {
@@ -90,8 +89,8 @@ void RoleLowering::copyTile(OpBuilder &b, Location loc, TileType tile, Value to,
   Value hasColumn = holds(arith::CmpIPredicate::ult, from, matrix.columns);
   own.limit = arith::SelectOp::create(b, loc, hasColumn, matrix.rows, i.constant64(0));
   own.pointer = matrix.pointer;
-  own.start = mul(sum(mul(own.row, matrix.columns), from), i.constant64(bytes));
-  own.pitch = mul(matrix.columns, i.constant64(rows * bytes));
+  own.start = mul(sum(mul(own.row, matrix.pitch), from), i.constant64(bytes));
+  own.pitch = mul(matrix.pitch, i.constant64(rows * bytes));
   Value isInside; // four warps are faster with comparisons than with a branch for each box
   if (memory.copyThreads == kLanes)
     isInside = arith::AndIOp::create(
@@ -120,13 +119,13 @@ LogicalResult RoleLowering::copyVector(OpBuilder &b, LoadTileOp op) {
   if (piece.getColumns() % each != 0 || piece.getColumns() / each > memory.copyThreads)
     return op.emitError("tiles: a vector is copied by chunks of 16 bytes, one by each of ")
            << memory.copyThreads << " threads; got " << piece;
-  Matrix matrix = matrixOf(b, mapping.lookupOrDefault(op.getSource()), *op.getShape(), op.getIndices(),
+  Matrix matrix = matrixOf(b, mapping.lookupOrDefault(op.getSource()), *op.getShape(), op.getStridesAttr(), op.getIndices(),
                            piece.getElementType());
   Value own = castInteger(b, loc, i.multiply(group.lane, each), b.getI64Type());
   Value first = arith::AddIOp::create(b, loc, wide(b, op.getIndices().back()), own);
   Value left = arith::MinSIOp::create(b, loc, arith::SubIOp::create(b, loc, matrix.columns, first), i.constant64(each));
   left = arith::MaxSIOp::create(b, loc, left, i.constant64(0));
-  Value row = arith::MulIOp::create(b, loc, wide(b, op.getIndices().drop_back().back()), matrix.columns);
+  Value row = arith::MulIOp::create(b, loc, wide(b, op.getIndices().drop_back().back()), matrix.pitch);
   Value place = arith::AddIOp::create(b, loc, row, first);
   Value chunks = i.constant(piece.getColumns() / each);
   Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, group.lane, chunks);
@@ -161,7 +160,7 @@ LogicalResult RoleLowering::lower(OpBuilder &b, LoadTileOp op) {
     return copyVector(b, op);
   if (failed(checkTile(op, piece, memory.copyThreads)))
     return failure();
-  Matrix matrix = matrixOf(b, mapping.lookupOrDefault(op.getSource()), *op.getShape(), op.getIndices(),
+  Matrix matrix = matrixOf(b, mapping.lookupOrDefault(op.getSource()), *op.getShape(), op.getStridesAttr(), op.getIndices(),
                            tile.getElementType());
   Value to = i.add(tileAddress(i, op.getTile(), op.getPlace()), partOf(op).number * bytesPerTile(piece));
   Value row = wide(b, op.getIndices().drop_back().back()), column = wide(b, op.getIndices().back());
@@ -189,7 +188,8 @@ LogicalResult RoleLowering::lower(OpBuilder &b, LoadRunOp op) {
   Value row = arith::MulIOp::create(in, loc, castInteger(in, loc, number, in.getI64Type()), rows);
   row = arith::AddIOp::create(in, loc, row, first);
   Value end = arith::AddIOp::create(in, loc, row, rows);
-  Matrix matrix{mapping.lookupOrDefault(op.getSource()), end, inner.constant64(tile.getColumns())};
+  Value columns = inner.constant64(tile.getColumns());
+  Matrix matrix{mapping.lookupOrDefault(op.getSource()), end, columns, columns};
   copyTile(in, loc, tile, inner.add(pieces(op.getTile())[0], inner.multiply(number, bytesPerTile(tile))), matrix, row,
            inner.constant64(0));
   return success();

@@ -14,9 +14,9 @@
 
 namespace lacis::ampere {
 
-/// Rows and columns of a matrix behind a pointer.
+/// Rows and columns of a matrix behind a pointer, and the elements from one row to the next.
 struct Matrix {
-  mlir::Value pointer, rows, columns; // i64
+  mlir::Value pointer, rows, columns, pitch; // i64
 };
 
 class CopiesAhead;
@@ -58,7 +58,7 @@ private:
 
   // Copies
   /// The matrix of sizes `shape`, or of a batch of matrices that which the first of `indices` numbers.
-  Matrix matrixOf(mlir::OpBuilder &b, mlir::Value pointer, mlir::ArrayAttr shape, mlir::ValueRange indices,
+  Matrix matrixOf(mlir::OpBuilder &b, mlir::Value pointer, mlir::ArrayAttr shape, mlir::ArrayAttr strides, mlir::ValueRange indices,
                   mlir::Type element);
   mlir::Value wide(mlir::OpBuilder &b, mlir::Value value);
   void copyTile(mlir::OpBuilder &b, mlir::Location loc, TileType tile, mlir::Value to, const Matrix &matrix,

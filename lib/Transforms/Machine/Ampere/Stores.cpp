@@ -207,7 +207,7 @@ LogicalResult RoleLowering::lower(OpBuilder &b, StoreTileOp op) {
   if (failed(checkAcc(op, op.getValue().getType())) || failed(checkStore(op, *op.getType())))
     return failure();
   OperandRange indices = op.getIndices();
-  Matrix matrix = matrixOf(b, mapping.lookupOrDefault(op.getTarget()), *op.getShape(), indices, *op.getType());
+  Matrix matrix = matrixOf(b, mapping.lookupOrDefault(op.getTarget()), *op.getShape(), /*strides=*/{}, indices, *op.getType());
   storeLines(b, op.getValue(), *op.getType(), matrix, wide(b, indices.drop_back().back()), wide(b, indices.back()),
              op.getTransposed());
   return success();
@@ -221,7 +221,7 @@ LogicalResult RoleLowering::lower(OpBuilder &b, StoreBlocksOp op) {
   int64_t rows = type.getRows() / static_cast<int64_t>(op.getSlots().size());
   if (rows % 8 != 0)
     return op.emitError("tiles: groups of ") << rows << " rows are stored; groups of 8 or a multiple can be";
-  Matrix matrix = matrixOf(b, mapping.lookupOrDefault(op.getTarget()), *op.getShape(), /*indices=*/{}, *op.getType());
+  Matrix matrix = matrixOf(b, mapping.lookupOrDefault(op.getTarget()), *op.getShape(), /*strides=*/{}, /*indices=*/{}, *op.getType());
   auto firsts = llvm::map_to_vector(op.getSlots(), [&](Value row) { return wide(b, row); });
   storeLines(b, op.getValue(), *op.getType(), matrix, firsts, Instructions(b, op.getLoc()).constant64(0),
              /*transposed=*/false);

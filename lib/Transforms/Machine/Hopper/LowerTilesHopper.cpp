@@ -214,8 +214,7 @@ struct LowerTilesHopper : lacis::impl::LacisLowerTilesHopperBase<LowerTilesHoppe
       return isForWarps(roles) ? success() : KernelLowering(function, roles).run();
     };
     if (failed(lowerRolesOf(getOperation(), lower)))
-      return signalPassFailure();
-    TensorMaps::markStrided(getOperation());
+      signalPassFailure();
   }
 };
 

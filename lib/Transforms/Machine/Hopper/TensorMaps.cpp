@@ -96,25 +96,3 @@ void TensorMaps::exchangeChunks(Value pointer, int64_t bytes) {
   artifact.set("derived", b.getArrayAttr(steps));
   module->setAttr(kArtifact, artifact.getDictionary(b.getContext()));
 }
-
-void TensorMaps::markStrided(ModuleOp module) {
-  NamedAttrList artifact(module->getAttrOfType<DictionaryAttr>(kArtifact));
-  auto args = dyn_cast_or_null<ArrayAttr>(artifact.get("args")), maps = dyn_cast_or_null<ArrayAttr>(artifact.get("tensor_maps"));
-  if (!args || !maps)
-    return;
-  Builder b(module.getContext());
-  SmallVector<Attribute> records(args.getValue());
-  for (auto map : maps.getAsRange<DictionaryAttr>()) {
-    auto number = static_cast<unsigned>(map.getAs<IntegerAttr>("pointer").getInt());
-    bool isRead = llvm::any_of(module.getOps<func::FuncOp>(), [&](func::FuncOp kernel) {
-      return kernel->hasAttr("lacis.gpu_kernel") && !kernel.getArgument(number).use_empty();
-    });
-    NamedAttrList record(cast<DictionaryAttr>(records[number]));
-    if (isRead || cast<StringAttr>(record.get("kind")).getValue() != "operand")
-      continue;
-    record.set("strided", b.getBoolAttr(true));
-    records[number] = record.getDictionary(b.getContext());
-  }
-  artifact.set("args", b.getArrayAttr(records));
-  module->setAttr(kArtifact, artifact.getDictionary(b.getContext()));
-}

@@ -20,9 +20,6 @@ public:
   /// Records that the derived array behind `pointer` has rows of `bytes` whose chunks are exchanged already.
   void exchangeChunks(mlir::Value pointer, int64_t bytes);
 
-  /// Records which operands maps alone read: they may be strided.
-  static void markStrided(mlir::ModuleOp module);
-
 private:
   mlir::ModuleOp module;
   mlir::func::FuncOp function;

@@ -262,7 +262,7 @@ void TileLoops::lower(StoreTileOp op) {
   Acc from = accs.lookup(op.getValue());
   OperandRange indices = op.getIndices();
   Value row = wide(b, indices.drop_back().back()), column = wide(b, indices.back());
-  Value target = ownMatrix(b, op.getTarget(), *op.getShape(), indices, *op.getType());
+  Value target = ownMatrix(b, {op.getTarget(), *op.getShape(), {}}, indices, *op.getType());
   eachElement(b, op.getValue().getType(), [&](OpBuilder &in, Value m, Value number, Value n) {
     bool turned = op.getTransposed();
     storeAt(in, loc, target, *op.getShape(), *op.getType(), add(in, row, turned ? n : number),

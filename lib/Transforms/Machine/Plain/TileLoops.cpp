@@ -274,7 +274,8 @@ void TileLoops::lower(LoadTileOp op) {
   TileType tile = op.getTile().getType();
   Type element = tile.getElementType();
   OperandRange indices = op.getIndices();
-  Value source = ownMatrix(b, op.getSource(), *op.getShape(), indices, element);
+  ArrayAttr strides = op.getStridesAttr();
+  Value source = ownMatrix(b, {op.getSource(), *op.getShape(), strides}, indices, element);
   Value row = wide(b, indices.drop_back().back()), column = wide(b, indices.back()),
         to = tileAt(b, op.getTile(), op.getPlace());
   TileType piece = pieceOf(op);
@@ -283,26 +284,24 @@ void TileLoops::lower(LoadTileOp op) {
     Value next = n == 0 ? column : add(b, column, constant(n * tile.getColumns()));
     int64_t first = n * tile.getRows() * tile.getColumns() + before;
     Value own = first == 0 ? to : address(b, to, element, constant(first));
-    loadBox(b, piece, source, *op.getShape(), row, next, own);
+    loadBox(b, piece, {source, *op.getShape(), strides}, row, next, own);
   }
 }
 
-Value TileLoops::ownMatrix(OpBuilder &b, Value array, ArrayAttr shape, ValueRange indices, Type element) {
-  return shape.size() == 2 ? array
-                           : matrixAt(b, loc, array, emitMatrixNumber(b, loc, kernel, shape, indices),
-                                      size(shape[shape.size() - 2]), size(shape[shape.size() - 1]), element);
+Value TileLoops::ownMatrix(OpBuilder &b, const MatrixBatch &batch, ValueRange indices, Type element) {
+  return batch.shape.size() == 2 ? batch.array : matrixOfBatch(b, loc, kernel, batch, indices, element);
 }
 
 /// One tile; elements outside of the matrix are 0.
-void TileLoops::loadBox(OpBuilder &b, TileType tile, Value source, ArrayAttr shape, Value row, Value column, Value to) {
+void TileLoops::loadBox(OpBuilder &b, TileType tile, const MatrixBatch &from, Value row, Value column, Value to) {
   Type element = tile.getElementType();
-  ArrayRef<Attribute> sizes = shape.getValue().take_back(2);
-  Value rows = size(sizes[0]), columns = size(sizes[1]);
+  ArrayRef<Attribute> sizes = from.shape.getValue().take_back(2);
+  Value rows = size(sizes[0]), columns = size(sizes[1]), pitch = from.strides ? size(from.strides.getValue().back()) : columns;
   Value width = constant(tile.getColumns()), height = constant(tile.getRows());
   auto copy = [&](OpBuilder &at, Value n, Value m) {
-    Value from = add(at, row, n), place = add(at, column, m);
-    Value inside = arith::AndIOp::create(at, loc, less(at, from, rows), less(at, place, columns));
-    Value value = elementOr0(at, loc, source, add(at, multiply(at, from, columns), place), element, inside);
+    Value own = add(at, row, n), place = add(at, column, m);
+    Value inside = arith::AndIOp::create(at, loc, less(at, own, rows), less(at, place, columns));
+    Value value = elementOr0(at, loc, from.array, add(at, multiply(at, own, pitch), place), element, inside);
     LLVM::StoreOp::create(at, loc, value, address(at, to, element, add(at, multiply(at, n, width), m)));
   };
   if (threads == 1)

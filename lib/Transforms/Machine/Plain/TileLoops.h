@@ -4,6 +4,7 @@
 #ifndef LACIS_LIB_TRANSFORMS_MACHINE_PLAIN_TILELOOPS_H
 #define LACIS_LIB_TRANSFORMS_MACHINE_PLAIN_TILELOOPS_H
 
+#include "../Roles/Reads.h"
 #include "../Roles/RoleBody.h"
 #include "Resumable.h"
 
@@ -63,11 +64,9 @@ private:
   mlir::Value elementOf(mlir::OpBuilder &b, TileType tile, bool transposed, mlir::Value base, mlir::Value side,
                         mlir::Value depth);
   void lower(LoadTileOp op);
-  /// The matrix behind `array` that indices mean: of a batch, whose `shape` has three sizes, that of the first.
-  mlir::Value ownMatrix(mlir::OpBuilder &b, mlir::Value array, mlir::ArrayAttr shape, mlir::ValueRange indices,
-                        mlir::Type element);
-  void loadBox(mlir::OpBuilder &b, TileType tile, mlir::Value source, mlir::ArrayAttr shape, mlir::Value row,
-               mlir::Value column, mlir::Value to);
+  /// The matrix that indices mean: of a batch, whose `shape` has more than two sizes, that of those before the last two.
+  mlir::Value ownMatrix(mlir::OpBuilder &b, const MatrixBatch &batch, mlir::ValueRange indices, mlir::Type element);
+  void loadBox(mlir::OpBuilder &b, TileType tile, const MatrixBatch &from, mlir::Value row, mlir::Value column, mlir::Value to);
   void lower(LoadRunOp op);
 
   // Accumulators

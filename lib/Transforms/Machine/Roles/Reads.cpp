@@ -3,6 +3,7 @@
 /// What roles read of arguments and arrays in memory alike on every architecture.
 #include "Reads.h"
 #include "../../Buffers/Addressing.h"
+#include "../../Buffers/EmitSize.h"
 #include "RoleBody.h"
 #include "WarpInstructions.h"
 
@@ -48,6 +49,18 @@ Value lacis::matrixAt(OpBuilder &b, Location loc, Value array, Value number, Val
   Value elements = arith::MulIOp::create(b, loc, rows, columns);
   Value first = arith::MulIOp::create(b, loc, number, elements);
   return LLVM::GEPOp::create(b, loc, array.getType(), element, array, ArrayRef<LLVM::GEPArg>{first});
+}
+
+Value lacis::matrixOfBatch(OpBuilder &b, Location loc, func::FuncOp kernel, const MatrixBatch &batch, ValueRange indices,
+                           Type element) {
+  auto [array, shape, strides] = batch;
+  if (strides) {
+    Value first = emitOffset(b, loc, kernel, strides, indices);
+    return LLVM::GEPOp::create(b, loc, array.getType(), element, array, ArrayRef<LLVM::GEPArg>{first});
+  }
+  ArrayRef<Attribute> sizes = shape.getValue().take_back(2);
+  Value rows = emitSize(b, loc, kernel, cast<SizeAttr>(sizes[0])), columns = emitSize(b, loc, kernel, cast<SizeAttr>(sizes[1]));
+  return matrixAt(b, loc, array, emitMatrixNumber(b, loc, kernel, shape, indices), rows, columns, element);
 }
 
 Value lacis::chosenOf(OpBuilder &b, Location loc, ValueRange firsts, Value number) {

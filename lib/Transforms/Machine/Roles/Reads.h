@@ -25,6 +25,14 @@ llvm::LogicalResult checkLoadColumns(LoadColumnsOp op);
 /// Where matrix `number` of those behind `array` begins, each of so many rows and columns, all in i64.
 mlir::Value matrixAt(mlir::OpBuilder &b, mlir::Location loc, mlir::Value array, mlir::Value number, mlir::Value rows,
                      mlir::Value columns, mlir::Type element);
+/// A pointer to a batch of matrices: their sizes, and their strides where they are not contiguous.
+struct MatrixBatch {
+  mlir::Value array;
+  mlir::ArrayAttr shape, strides;
+};
+/// Where the matrix begins that the indices before the last two name.
+mlir::Value matrixOfBatch(mlir::OpBuilder &b, mlir::Location loc, mlir::func::FuncOp kernel, const MatrixBatch &batch,
+                          mlir::ValueRange indices, mlir::Type element);
 /// The one of `firsts` that has this number, of the type of its integers.
 mlir::Value chosenOf(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange firsts, mlir::Value number);
 /// The tile that a load fills: all of it, or a part.

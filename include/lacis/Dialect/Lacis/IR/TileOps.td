@@ -68,15 +68,17 @@ def Lacis_LoadTileOp : Lacis_Op<"load_tile", [AttrSizedOperandSegments, MemoryEf
     loaded from `[matrix, row, column]`, or, of up to five axes, with a number for each: then it may be strided. From
     `[row, column]` it is one matrix whose rows are all axes but the last.
     `to %list[%n]` fills one tile of a list, `to %list` all of them, side by side. After the levels are lowered the source
-    is a pointer to rows and columns, or to matrices of them, whose sizes `shape` tells by the kernel's arguments.
+    is a pointer to rows and columns, or to matrices of them, whose sizes `shape` tells by the kernel's arguments; `strides`
+    tells those of all axes but the last, in elements, where they are not contiguous.
     `part = [n, count]` fills part n of `count` equal ones: of the tile's rows, or of the columns of a tile of one row.
   }];
   let arguments = (ins Lacis_MatrixType:$source, Variadic<Lacis_IndexLike>:$indices, Lacis_TileType:$tile,
                        Optional<Lacis_IndexLike>:$place, OptionalAttr<Lacis_Sizes>:$shape,
-                       OptionalAttr<DenseI64ArrayAttr>:$part);
+                       OptionalAttr<Lacis_Sizes>:$strides, OptionalAttr<DenseI64ArrayAttr>:$part);
   let builders = [OpBuilder<(ins "::mlir::Value":$source, "::mlir::ValueRange":$indices, "::mlir::Value":$tile,
-                                 "::mlir::Value":$place, "::mlir::ArrayAttr":$shape),
-                            [{ build($_builder, $_state, source, indices, tile, place, shape, nullptr); }]>];
+                                 "::mlir::Value":$place, "::mlir::ArrayAttr":$shape,
+                                 CArg<"::mlir::ArrayAttr", "{}">:$strides),
+                            [{ build($_builder, $_state, source, indices, tile, place, shape, strides, nullptr); }]>];
   let assemblyFormat = [{
     $source `[` $indices `]` `to` $tile (`[` $place^ `:` type($place) `]`)? attr-dict
     `:` type($source) `[` type($indices) `]` `to` qualified(type($tile))
