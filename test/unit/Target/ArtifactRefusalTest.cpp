@@ -35,6 +35,7 @@ TEST(ArtifactRefusal, Arguments) {
   EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.args[1].dim = 64; }), "dim of dimension 64");
   EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.args[1].operand = -1, a.args[1].dim = 1; }),
             "dim 1 of an output of rank 1");
+  EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.args[1].strided = true; }), "dim that is strided");
   EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.args[3].index = 1; }), "workspace 1 of 1");
   EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.args[0].kind = "bytes", a.args[0].index = 4; }),
             "bytes of argument 4 of 4");
@@ -84,6 +85,11 @@ TEST(ArtifactRefusal, TensorMaps) {
             "a tensor map of argument 1, which is no pointer");
   EXPECT_EQ(problem(makeBoxed(), [](Artifact &a) { a.tensorMaps[0].box = {64}; }),
             "a tensor map of rank 2 with a box of rank 1");
+  auto ofStrided = [](Artifact &a) {
+    a.args[0].kind = "operand", a.args[0].strided = true;
+    a.tensors[0].derived = -1, a.tensors[0].name = "", a.tensors[0].dims.resize(3, Size::constant(1));
+  };
+  EXPECT_EQ(problem(makeBoxed(), ofStrided), "a tensor map of rank 2 of an operand that is strided, of rank 3");
   EXPECT_EQ(problem(makeBoxed(), [](Artifact &a) { a.tensorMaps[0].box = {64, 257}; }),
             "a tensor map with a box of 257");
   EXPECT_EQ(problem(makeBoxed(), [](Artifact &a) { a.tensorMaps[0].swizzle = 48; }),
