@@ -22,10 +22,15 @@ def row_products(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return (a * b).sum(-1)
     whole = a.shape[-1]
     width = whole if a.device.type == "cpu" else whole & -whole
-    flat = [x.reshape(-1, width) for x in (a, b)]
+    parts = [_with_heads(x).unflatten(-1, (-1, width)) for x in (a, b)]
     with torch.no_grad():
-        found = library.einsum(flat, [], [len(flat[0])], _key(a.dtype, width, a.device))
-    return found.reshape(a.shape[:-1]) if width == whole else found.reshape(*a.shape[:-1], -1).sum(-1)
+        found = library.einsum(parts, [], list(parts[0].shape[:-1]), _key(a.dtype, width, a.device))
+    return (found.squeeze(-1) if width == whole else found.sum(-1)).reshape(a.shape[:-1])
+
+
+def _with_heads(x: torch.Tensor) -> torch.Tensor:
+    """[..., rows, D] as [batch, heads, rows, D]."""
+    return x[(None,) * (4 - x.ndim)] if x.ndim <= 4 else x.flatten(0, -4)
 
 
 @functools.cache
