@@ -3,6 +3,7 @@
 
 import functools
 import math
+import sys
 
 import pytest
 import torch
@@ -132,11 +133,16 @@ def test_their_gradients(case, side):
 @pytest.mark.long
 @pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
 @pytest.mark.parametrize("case", CASES)
-def test_code_is_assembled_without_spills(case):
-    kernels, given, pattern, tensors, _, want = made(case, 64)
+@pytest.mark.parametrize("depth, side", [(64, 64), (64, 128), (128, 128)])
+def test_code_is_assembled_without_spills(case, depth, side, monkeypatch):
+    """Heads of 128: the output alone, whose rounds are wide."""
+    here = sys.modules[__name__]
+    monkeypatch.setattr(here, "ROWS", 256)
+    monkeypatch.setattr(here, "DEPTH", depth)
+    kernels, given, pattern, tensors, _, want = made(case, side)
     rows = pattern.batched((HEADS,), "h")
     chains = [(kernels.attention, (*given[:3], rows, *tensors))]
-    for chain, across, _ in gradients(kernels, case, want):
+    for chain, across, _ in gradients(kernels, case, want) if depth == 64 else ():
         side = by_columns(pattern).batched((HEADS,), "h") if across else rows
         chains.append((chain, (*given, side, *tensors)))
     for chain, own in chains:

@@ -188,10 +188,21 @@ static bool isOfRounds(const Rescaled &chain, OpOperand *operand) {
   });
 }
 
+/// Operations that each place of a tile takes, besides those of products: 8 of plain attention, 201 below a causal mask with dropout.
+static int64_t arithmeticOf(ArrayRef<linalg::GenericOp> statements) {
+  int64_t count = 0;
+  for (linalg::GenericOp each : statements)
+    if (formatOf(each.getResult(0)) && !isProduct(each))
+      count += llvm::range_size(each.getBody()->without_terminator());
+  return count;
+}
+
 int64_t lacis::columnsOfRound(const Rescaled &chain, ArrayRef<linalg::GenericOp> statements) {
   auto isSampled = [](linalg::GenericOp each) { return isProduct(each) && formatOf(each.getResult(0)); };
+  constexpr int64_t mostArithmetic = 64; // dropout spills 16 bytes in wide rounds, heads of 128; score functions nothing
   int64_t sums = columnsOfSums(statements);
-  if (!objectionToColumns(chain, kWideTile).empty() || llvm::count_if(statements, isSampled) != 1 || sums > kSharedSums)
+  bool haveRegisters = sums <= kSharedSums && arithmeticOf(statements) <= mostArithmetic;
+  if (!objectionToColumns(chain, kWideTile).empty() || llvm::count_if(statements, isSampled) != 1 || !haveRegisters)
     return kTileSide;
   SmallVector<OpOperand *> factors = factorsOf(statements);
   int64_t held = bytesOf(factors, [&](OpOperand *factor) { return !isOfRounds(chain, factor); });

@@ -29,8 +29,8 @@ def row_products(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def _with_heads(x: torch.Tensor) -> torch.Tensor:
-    """[..., rows, D] as [batch, heads, rows, D]."""
-    return x[(None,) * (4 - x.ndim)] if x.ndim <= 4 else x.flatten(0, -4)
+    """[batch, ..., rows, D] as [batch, heads, rows, D], where it lies: groups of heads are neighbours."""
+    return x[(None,) * (4 - x.ndim)] if x.ndim <= 4 else x.flatten(1, -3)
 
 
 @functools.cache
