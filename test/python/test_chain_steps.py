@@ -99,6 +99,7 @@ def test_sums_without_a_maximum_are_one_loop(format):
 
     mask = mask_of()
     q, k, v = operands()
+    q = q / 4  # exponentials of about one: what cancels in their sums is as exact as the tolerance asks
     kernel = sums.compile(q, k, v, lacis.Pattern.from_mask(mask, format))
     assert kernel.steps[0].mnemonic == "roll" and "lacis.kept" not in kernel.asm["loops"]
     s = torch.einsum("hid,hjd->hij", q, k)
