@@ -71,7 +71,7 @@ static bool isContiguous(const lacis_tensor_view &view) {
   return true;
 }
 
-/// Rows have neighbours, and begin at multiples of 16 bytes, as those of the copy engine do.
+/// Rows have neighbours, and begin at multiples of 16 bytes, so many as kernels read at once.
 static bool hasRows(const lacis_tensor_view &view) {
   constexpr int64_t alignment = 16;
   for (int32_t d = 0; d < view.ndim; ++d) {

@@ -96,7 +96,7 @@ void lacis::scheduleRolled(ScheduleBuilder &schedule, LevelLoopOp round, const R
     around.push_back({loop.getName().str(), isOfRows(loop) ? ofRows : ofBatch});
   Boxes boxes = boxesOf(round, schedule.getNest().getFunction(), room);
   // Wide rounds of rows that are several tiles of a stored block: two consumers share what rounds bring, and have all of the
-  // memory. Of rounds of 64 columns 128 of the outputs are 4 to 7 % slower so than as two blocks.
+  // memory. Rounds of 64 columns are 4 to 7 % slower so than as two blocks, where outputs have 128.
   bool areShared = boxes.columns > kTileSide && boxes.stored >= room.shared && outer.front().getTrip().value_or(1) % 2 == 0 &&
                    sharesRounds(outer.front(), round);
   int64_t stages = areShared ? kMostStages : 0; // as many blocks as can share a processor, whose copies run ahead

@@ -92,13 +92,13 @@ public:
   }
 
   /// Kernels read dense operands in row-major order, 16 bytes at a time: those that are not so are copied. The arrays
-  /// of the packed one must be contiguous, and are copied where they begin elsewhere. Rows of
-  /// one of `stridedRank` dimensions may lie anywhere.
+  /// of the packed one must be contiguous, and are copied where they begin elsewhere. Rows of one of `stridedRank`
+  /// dimensions may lie anywhere.
   void take(size_t index, AtenTensorHandle tensor, bool isOperand, int32_t stridedRank) {
     lacis_tensor_view &seen = data[index] = view(tensor);
-    if (seen.ndim == stridedRank && !isContiguous(seen) && isAligned(seen) && hasAlignedRows(seen, tensor))
-      return;
     bool contiguous = isContiguous(seen), pairs = !isOperand && contiguous && holdsPairs(seen, tensor);
+    if (!contiguous && seen.ndim == stridedRank && isAligned(seen) && hasAlignedRows(seen, tensor))
+      return;
     if (seen.data && !(contiguous && isAligned(seen)) && (contiguous || isOperand)) {
       int32_t dtype = pairs ? aoti_torch_dtype_uint8() : toTorch(seen.dtype);
       OwnedTensor copy = allocate(seen.sizes, size_t(seen.ndim), dtype, place);
