@@ -7,6 +7,8 @@ backward pass is what both passes take beyond the forward pass.
 
 from __future__ import annotations
 
+import itertools
+
 import lacis
 import torch
 
@@ -98,11 +100,12 @@ def run() -> list[Case]:
         for (depth, side), musts in musts_of.items():
             for kept, must in musts.items():
                 found.append(measured(depth, f"blocks of {side}, {1 - kept:.0%} zeros", pattern(side, kept), must))
-    bird, causal = lacis.BigBird(block=64), lacis.Causal(block=64)
+    bird = lacis.BigBird(block=64)
     for depth, must in BIG_BIRD.items():
         found.append(forward(depth, "BigBird of 64", bird, must))
     found.append(Case("both, 16 heads of 64, BigBird of 64", timed(64, bird, True, heads=16), "≥ 4.0"))
-    for depth, must in CAUSAL.items():
-        found.append(forward(depth, "causal, blocks of 64", causal, must))
-        found.append(backward(depth, "causal, blocks of 64", causal, 0.85))
+    for depth, side in itertools.product(CAUSAL, (64, 128)):
+        causal = lacis.Causal(block=side)
+        found.append(forward(depth, f"causal, blocks of {side}", causal, CAUSAL[depth]))
+        found.append(backward(depth, f"causal, blocks of {side}", causal, 0.85))
     return found

@@ -4,9 +4,11 @@
 import pytest
 import torch
 from test_chain_results import attend_lse
-from test_chain_tiles import BLOCKS, TARGET, blocks, check, dense, operands
+from test_chain_tiles import BLOCKS, TARGET, blocks, check, dense, operands, tiled
+from test_chain_tiles_gradients import BODIES, SCALE
 
 import lacis
+from lacis.attentions.fused_kernels import Kernels
 from lacis.schedule.steps import Roll
 
 WIDE, NARROW = Roll("j0", columns=128), Roll("j0")
@@ -46,6 +48,18 @@ def test_either_may_be_asked_for(step, target):
     assert steps[0] == step
     kernel = attend_lse.compile(q, k, v, pattern, steps=steps, target="cpu")
     check(kernel(q, k, v, pattern)[0], dense(q, k, v, mask), 2)
+
+
+@pytest.mark.parametrize("depth", [128, 256])
+def test_masks_are_asked_of_the_tiles_that_they_cut(depth):
+    """Though two consumers share a round: they make one output."""
+    q, k, v = operands(256, 256, depth, depth)
+    mask, pattern = pattern_of((128, 128), 256)
+    attention, pattern = Kernels("h", "h", SCALE, BODIES["causal"], ()).attention, pattern.batched((2,), "h")
+    kernel = tiled(attention, q, k, v, pattern)
+    text = attention.compile(q, k, v, pattern, target=TARGET).asm["tiles"]
+    assert "consumers 2" in text and "scf.if" in text
+    check(kernel(q, k, v, pattern)[0], dense(q, k, v, mask & torch.ones(256, 256).tril().bool()), 2)
 
 
 REFUSED = {

@@ -269,9 +269,9 @@ LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleSc
     Value count = arith::ConstantIndexOp::create(b, loc, box.tile.getCount());
     box.first = arith::MulIOp::create(b, loc, scalars.get(b, groups.getCoordinate()), count);
   }
-  // Two consumers of a block have no registers left for what a branch hands on: the gradient of keys and values, heads of
-  // 128, spilled 20 bytes.
-  if (*groups.getTrip() == 1)
+  // Two consumers of a block that make two outputs have no registers left for what a branch hands on: the gradient of keys
+  // and values, heads of 128, spilled 20 bytes.
+  if (*groups.getTrip() == 1 || storesOne())
     statements.branchOnTiles();
   statements.holdFactors(b, *rounds.statements(), gatheredNumbers() + elements());
   for (ReadOp read : rows)
