@@ -131,16 +131,16 @@ class Case:
         return shares @ v, lse
 
 
-def cases(count: int, dtypes, seed: int = 0, lengths=LENGTHS) -> list[Case]:
+def cases(count: int, dtypes, seed: int = 0, lengths=LENGTHS, depths=DEPTHS, blocks=BLOCKS) -> list[Case]:
     """So many cases, the same for a seed of the suite."""
     draw = random.Random(1000 * tally.SEED + seed)
     return [
         Case(
             lengths=(draw.choice(lengths), draw.choice(lengths)),
-            depths=draw.choice(DEPTHS),
+            depths=draw.choice(depths),
             heads=draw.choice(HEADS),
             batch=draw.choice((1, 2)),
-            block=draw.choice(BLOCKS),
+            block=draw.choice(blocks),
             shared=draw.choice(SHARED),
             format=draw.choice(FORMATS),
             change=draw.choice(CHANGES),

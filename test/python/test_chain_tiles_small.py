@@ -125,23 +125,41 @@ APART = [
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("batch", [(), (2,)], ids=["alone", "in a batch"])
 @pytest.mark.parametrize("sides, rows, columns, body", APART)
-def test_heads_with_patterns_of_their_own(sides, rows, columns, body):
+def test_heads_with_patterns_of_their_own(sides, rows, columns, body, batch):
     """Forward and gradients; each head begins with a panel, wherever the rows of the one before it end."""
     mask = of_heads(rows, columns, sides)
-    kept = mask & torch.ones(rows, columns).tril().bool() if body == "causal" else mask
     pattern = lacis.Pattern.from_mask(mask, heads(*sides))
-    inputs, want = given(rows, columns, 64, 64, torch.bfloat16, kept)
-    q, k, v = inputs[:3]
-    kernels = Kernels("h", "h", SCALE, BODIES[body], ())
-    out, lse = tiled(kernels.attention, q, k, v, pattern)(q, k, v, pattern)
+    mask = mask.repeat(*batch, 1, 1) if batch else mask
+    kept = mask & torch.ones(rows, columns).tril().bool() if body == "causal" else mask
+    inputs, want = given(rows, columns, 64, 64, torch.bfloat16, kept, heads=len(mask))
+    inputs, want = ([x.unflatten(0, (*batch, 2)) for x in each] for each in (inputs, want))
+    letters = "bh" if batch else "h"
+    kernels = Kernels(letters, letters, SCALE, BODIES[body], ())
+
+    def found(chain, inputs, pattern):
+        pattern = pattern.batched(batch, "b") if batch else pattern
+        got = tiled(chain, *inputs, pattern)(*inputs, pattern)
+        return got if isinstance(got, tuple) else (got,)
+
+    out, lse = (x.flatten(0, len(batch)) for x in found(kernels.attention, inputs[:3], pattern))
+    q, k, v = (x.flatten(0, len(batch)) for x in inputs[:3])
     check(out, dense(q, k, v, kept), 2)
     torch.testing.assert_close(lse.double(), lse_of(q, k, kept), rtol=1e-5, atol=1e-5)
     for what, side, wanted in (("rows", pattern, want[:1]), ("columns", by_columns(pattern), want[1:])):
-        chain = kernels.gradient(what, (True, ()))
-        got = tiled(chain, *inputs, side)(*inputs, side)
-        for one, other in zip(got if isinstance(got, tuple) else (got,), wanted):
+        for one, other in zip(found(kernels.gradient(what, (True, ())), inputs, side), wanted):
             check(one, other, 2)
+
+
+def test_heads_below_a_batch():
+    """Positions of a head begin behind the panels of those before it: as many as rows of the pattern say."""
+    q, k, v = (x.unflatten(0, (2, 2)) for x in operands(192, 64, 64, 64, heads=4))
+    mask = of_heads(192, 64, (16, 16))
+    pattern = lacis.Pattern.from_mask(mask, heads(16, 16)).batched((2,), "b")
+    attention = Kernels("bh", "bh", SCALE, BODIES["plain"], ()).attention
+    out, _ = tiled(attention, q, k, v, pattern)(q, k, v, pattern)
+    check(out.flatten(0, 1), dense(*(x.flatten(0, 1) for x in (q, k, v)), mask.repeat(2, 1, 1)), 2)
 
 
 @pytest.mark.long

@@ -23,8 +23,10 @@ static TensorSource derive(TensorSource source, Type type, DerivedInterface step
   auto tensor = cast<RankedTensorType>(type);
   if (source.kind != TensorSource::Derived) {
     source.format = cast<FormatAttr>(tensor.getEncoding());
-    if (isa<LayoutAttr>(step) && source.format.getNumBatchLevels() != 0)
+    if (isa<LayoutAttr>(step) && source.format.getNumBatchLevels() != 0) {
+      source.batch = source.format.getNumBatchLevels();
       source.format = belowBatch(source.format);
+    }
     source.element = tensor.getElementType();
   }
   source.kind = TensorSource::Derived;
@@ -242,13 +244,14 @@ std::optional<NamedAttrList> KernelArguments::arrayTaken(const TensorSource &sou
 
 DictionaryAttr KernelArguments::dimRecord(const TensorSource &source, int64_t dim) {
   return b.getDictionaryAttr(
-      {text(b, "kind", "dim"), number(b, "operand", source.number), number(b, "dim", dim)});
+      {text(b, "kind", "dim"), number(b, "operand", source.number), number(b, "dim", source.batch + dim)});
 }
 
 std::optional<int64_t> KernelArguments::constantDim(const TensorSource &source, int64_t dim) {
   unsigned number = source.kind == TensorSource::Output ? before.getNumArguments() - 1 : source.number;
   auto type = cast<RankedTensorType>(before.getArgument(number).getType());
-  return type.isDynamicDim(dim) ? std::nullopt : std::optional(type.getDimSize(dim));
+  int64_t axis = source.batch + dim;
+  return type.isDynamicDim(axis) ? std::nullopt : std::optional(type.getDimSize(axis));
 }
 
 /// Work lists have one position more than workers times the lists of each.

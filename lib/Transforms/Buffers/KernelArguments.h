@@ -20,6 +20,7 @@ struct TensorSource {
   FormatAttr format = {};
   mlir::Type element = {};
   llvm::SmallVector<DerivedInterface, 2> steps = {};
+  int64_t batch = 0; // axes of the tensor before those of what is derived
 
   /// The last step; null where nothing is derived.
   DerivedInterface derived() const { return steps.empty() ? DerivedInterface() : steps.back(); }
