@@ -21,7 +21,7 @@ from .layouts import Layout
 from .parts import by_parts
 from .row_products import row_products
 from .scores import Scores
-from .tiles import at_chunks, padded, room_behind, takes_gradients, takes_tiles, takes_type
+from .tiles import at_chunks, on_gpu, padded, room_behind, takes_gradients, takes_tiles, takes_type
 from .traced_scores import TracedScores, trace_scores, with_rooms
 
 # Kernels have scales and masks with their numbers compiled in; where so many differ in numbers alone, those change from
@@ -44,11 +44,11 @@ def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype
         return None
     if not (min(chosen.pattern.shape) and q.numel() and v.numel()):
         return None
-    width, on_gpu = v.shape[-1], q.device.type != "cpu"
+    width, has_tiles = v.shape[-1], on_gpu(q)
     if takes_type(q):  # columns of zeros change no product, and the output has them behind its own
         q, k, v = map(padded, (q, k, v))
     layout = Layout(chosen, q, k)
-    few = by_parts(layout, q, k, v, changes, statements.wide) if on_gpu and dropout is None else None
+    few = by_parts(layout, q, k, v, changes, statements.wide) if has_tiles and dropout is None else None
     if few is not None:
         parts, traced, operands = few
         kernels = _kernels(parts, scale, traced)
@@ -61,16 +61,16 @@ def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype
     traced = one_kernel(layout, q, k, v, changes, statements.wide)
     if traced is None:
         return None
-    room = room_behind(layout.base) if on_gpu else 0
+    room = room_behind(layout.base) if has_tiles else 0
     if room and None in traced.letters:  # tiles would read outside of a table there
         return None
-    kernels = _kernels(layout, scale, traced, _traced(dropout, layout), on_gpu)
-    has_gradients = not on_gpu or takes_gradients(q, v)
+    kernels = _kernels(layout, scale, traced, _traced(dropout, layout), has_tiles)
+    has_gradients = not has_tiles or takes_gradients(q, v)
     if kernels is None or not (has_gradients or steps.keys() <= {"forward"}):
         return None
     operands = layout.query(q), *map(layout.key, (k, v))
-    operands = [*(each if on_gpu else each.to(statements.wide) for each in operands), *with_rooms(traced, room)]
-    operands = [*(map(at_chunks, operands) if on_gpu else operands), *([dropout.seed] if dropout else ())]
+    operands = [*(each if has_tiles else each.to(statements.wide) for each in operands), *with_rooms(traced, room)]
+    operands = [*(map(at_chunks, operands) if has_tiles else operands), *([dropout.seed] if dropout else ())]
     call = _Call(kernels, statements, layout, traced, scale, steps, has_gradients)
     records = torch.is_grad_enabled() and any(x.requires_grad for x in operands)
     output, lse = Fused.apply(call, *operands) if records else call.forward(operands)
@@ -83,10 +83,10 @@ def one_kernel(layout: Layout, q, k, v, changes: Scores, wide: torch.dtype) -> T
 
     None where no kernel walks the pattern, or says what changes scores; on a GPU for what tensor cores do not take.
     """
-    on_gpu = q.device.type != "cpu"
-    if (on_gpu and not takes_tiles(layout.base, q, k, v)) or isinstance(layout.base.format, Sum):
+    has_tiles = on_gpu(q)
+    if (has_tiles and not takes_tiles(layout.base, q, k, v)) or isinstance(layout.base.format, Sum):
         return None
-    return trace_scores(changes, layout, wide, q.dtype if on_gpu else None)
+    return trace_scores(changes, layout, wide, q.dtype if has_tiles else None)
 
 
 def _traced(dropout: Dropout | None, layout: Layout) -> TracedDropout | None:
@@ -96,24 +96,24 @@ def _traced(dropout: Dropout | None, layout: Layout) -> TracedDropout | None:
     return TracedDropout(dropout.rate, tuple(each.body for each in where))
 
 
-def _kernels(layout: Layout, scale: float, traced: TracedScores, dropout: TracedDropout | None = None, on_gpu=True):
+def _kernels(layout: Layout, scale: float, traced: TracedScores, dropout: TracedDropout | None = None, has_tiles=True):
     """None where too many differ from them in numbers alone."""
-    key = layout.letters, scale, traced.body, traced.letters, dropout, on_gpu
+    key = layout.letters, scale, traced.body, traced.letters, dropout, has_tiles
     known = _KNOWN.get(key)
     if known is not None:
         return known
     kind = _without_numbers(key)
     if sum(_without_numbers(each) == kind for each in _KNOWN) >= _ALIKE:
         return None
-    known = Kernels(layout.letters, layout.key_letters, *key[1:4], layout.query_letters, dropout, turns=not on_gpu)
+    known = Kernels(layout.letters, layout.key_letters, *key[1:4], layout.query_letters, dropout, turns=not has_tiles)
     _KNOWN[key] = known
     return known
 
 
 @functools.lru_cache(maxsize=1024)
 def _without_numbers(key: tuple) -> tuple:
-    letters, _, body, of_operands, dropout, on_gpu = key
-    return letters, _form(body), of_operands, dropout is None, on_gpu
+    letters, _, body, of_operands, dropout, has_tiles = key
+    return letters, _form(body), of_operands, dropout is None, has_tiles
 
 
 def _form(body: Expression) -> Expression:
@@ -159,9 +159,9 @@ class _Call:
         """The inputs whose gradient statements make: tables, and on a GPU operands with both coordinates; or all."""
         if not self.has_gradients:
             return [n for n, each in enumerate(needed) if each]
-        on_gpu = not self.kernels.turns
+        has_tiles = not self.kernels.turns
         letters = [(n, own) for n, own in enumerate(self.kernels.letters, 3) if needed[n]]
-        return [n for n, own in letters if own is None or (on_gpu and {"i", "j"} <= set(own))]
+        return [n for n, own in letters if own is None or (has_tiles and {"i", "j"} <= set(own))]
 
     def gradients_of(self, numbers: list[int], inputs, arrived, of_lse):
         """Those of q, k, v and the operands, by their numbers among these."""

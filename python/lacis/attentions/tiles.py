@@ -19,6 +19,11 @@ _CHUNK = 16  # bytes, at multiples of which copies of lines begin
 _NUMBERS = 4  # of float32 in such a chunk: vectors along columns that are gathered have multiples
 
 
+def on_gpu(tensor: torch.Tensor) -> bool:
+    """Are kernels for it those of tiles, else loops?"""
+    return tensor.device.type != "cpu"
+
+
 def takes_tiles(pattern: Pattern, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> bool:
     """Half types on GPUs from sm_80 on, whole stored blocks that tiles of 64 rows and columns have, or are parts of.
 
