@@ -29,6 +29,9 @@ DEPTHS = (
 )
 HEADS = ((1, 1), (4, 4), (4, 2), (4, 1), (8, 2), (8, 1))
 BLOCKS = ((16, 16), (32, 32), (64, 64), (128, 128), (64, 128), (1, 64), (64, 8))
+# What tiles take, so that most calls are kernels on tensor cores.
+HALF = torch.bfloat16, torch.float16
+SIDES = ((8, 8), (16, 16), (32, 32), (16, 64), (64, 32), (64, 64), (128, 128), (64, 128))
 NESTED = compose(2, [(4, 4)], [(lacis.Ell, [0, 1]), (lacis.Bitmap(2, 2), [2, 3])])
 FORMATS = (lacis.Csr(), lacis.Coo(), lacis.Bsr(4, 8), lacis.BlockedEll(16, 16), lacis.Ell(), lacis.Hyb(1, 1))
 FORMATS += (lacis.Bitmap(3, 3), NESTED)

@@ -4,16 +4,14 @@
 import attention_matrix
 import pytest
 import tally
-import torch
+from attention_matrix import HALF, SIDES
 from test_chain_tiles import TARGET
 
 from lacis.attentions import fused, tiles
 from lacis.runtime.chain import ChainFunction
 
-HALF = torch.bfloat16, torch.float16
 LENGTHS = (4, 60, 64, 65, 132, 192)
 DEPTHS = ((16, 16), (32, 32), (64, 64), (64, 32), (24, 40), (128, 128))
-SIDES = ((8, 8), (16, 16), (32, 32), (16, 64), (64, 32), (64, 64), (128, 128), (64, 128))
 SHARDS = 12
 
 

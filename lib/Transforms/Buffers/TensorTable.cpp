@@ -159,9 +159,7 @@ void TensorTable::addDerived(Value tensor) {
   TensorSource source = sourceOf(tensor, {});
   if (sizes.empty() || source.kind != TensorSource::Derived)
     return;
-  FormatAttr format = formatOf(argumentOf(tensor)); // null of a sum
-  if (format && isa<LayoutAttr>(source.steps.front())) // of the pattern alone
-    sizes.erase(sizes.begin(), sizes.begin() + format.getNumBatchLevels());
+  sizes.erase(sizes.begin(), sizes.begin() + source.batch);
   auto owner = llvm::find_if(slots, [&](const auto &entry) {
     return entry.first.number == source.number && entry.first.part == source.part;
   });

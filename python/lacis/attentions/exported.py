@@ -15,7 +15,7 @@ from .fused_kernels import Kernels
 from .layouts import Layout
 from .patterns import choose
 from .scores import Scores
-from .tiles import room_behind
+from .tiles import on_gpu, room_behind
 from .traced_scores import reads_pairs
 
 
@@ -37,17 +37,17 @@ def exported(q, k, v, pattern, changes: Scores, masks, scale: float, wants_lse: 
         walked = layout.pattern()
     changes.masks = [*masks, *chosen.masks]
     wide = torch.promote_types(q.dtype, torch.float32)
-    on_gpu = q.device.type != "cpu"
+    has_tiles = on_gpu(q)
     traced = one_kernel(layout, q, k, v, changes, wide)  # which finds the pattern that is kept
-    if traced is not None and on_gpu and room_behind(layout.base) and reads_pairs(traced):
+    if traced is not None and has_tiles and room_behind(layout.base) and reads_pairs(traced):
         traced = None  # a program keeps no room behind what it makes
     if traced is None:
         raise DataError(
             "attention: an exported graph takes what is one kernel, and this is statement by statement "
             "(docs/attention.md says what one takes); run the model by torch.compile"
         )
-    kernels = Kernels(layout.letters, layout.key_letters, scale, traced.body, traced.letters, turns=not on_gpu)
-    operands = [x if on_gpu else x.to(wide) for x in (layout.query(q), layout.key(k), layout.key(v))]
+    kernels = Kernels(layout.letters, layout.key_letters, scale, traced.body, traced.letters, turns=not has_tiles)
+    operands = [x if has_tiles else x.to(wide) for x in (layout.query(q), layout.key(k), layout.key(v))]
     operands += traced.operands
     kernel = kernels.output.compile(*operands[:3], walked, *operands[3:])
     show(lambda: {"exported": kernel})
