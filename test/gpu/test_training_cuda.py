@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training on a GPU: gradients, autocast, a whole step in a CUDA graph, and no dense temporary in a gradient."""
 
+import dataclasses
 import pathlib
 import sys
+import threading
 
 import lacis
 import pytest
 import torch
+from lacis.sparsifiers.choose import hashed, keep_largest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 
@@ -110,3 +113,11 @@ def test_choosing_takes_no_more_than_twice_the_weight(policy):
     held = torch.cuda.max_memory_allocated() - before
     assert held < 2 * weight.nbytes
     assert int(mask.sum()) == round(0.1 * weight.numel())  # which widens each of them to eight bytes
+
+
+def test_choosing_stays_on_the_stream_of_its_caller():
+    """A stream is current in one thread: what another one launches does not wait for it."""
+    threads, words = set(), hashed(2**26, 0, "cuda")
+    seen = dataclasses.replace(words, at=lambda where: threads.add(threading.get_ident()) or words.at(where))
+    assert int(keep_largest(seen, 1000).sum()) == 1000
+    assert threads == {threading.get_ident()}

@@ -212,7 +212,9 @@ def _next_digit(keys: Keys, digits, edge: int, shift: int, width: int, count: in
         return torch.bincount(mine, minlength=1 << width)
 
     held = torch.zeros(1 << width, dtype=torch.int64, device=keys.device)
-    for each in _on_threads(look, _slices(keys)):
+    # Another thread launches on another stream of a GPU, and holds more memory at once.
+    each_part = _on_threads if keys.device.type == "cpu" else map
+    for each in each_part(look, _slices(keys)):
         held += each
     from_above = held.flip(0).cumsum(0)
     place = int((from_above < count).sum())
