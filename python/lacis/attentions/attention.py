@@ -62,8 +62,8 @@ def attention(
     q [B, H, Sq, D], k [B, Hk, Sk, D], v [B, Hk, Sk, Dv], of one floating point dtype, any strides; Hk divides H.
     `pattern`: a `lacis.Pattern` [Sq, Sk], with [H] or [B, H] before; a `lacis.PatternRule`; a `BlockMask` of
     flex_attention, with its mask; a bool layout of blocks [H | 1, nq, nk], with [B] before; int32 or int64 lists of key
-    blocks [B | 1, H | Hk | 1, nq, K], where -1 pads. A rule's pattern is made once for each shape and kept; one that
-    follows the data is made of each call's lists, on the device and without a wait.
+    blocks [B | 1, H | Hk | 1, nq, K], where -1 pads. A rule's pattern is made once for each shape, of which the last 64
+    are kept; one that follows the data is made of each call's lists, on the device and without a wait.
 
     Scores change in this order, everything at the entries alone:
     `scale` (1 / sqrt(D) by default); `score(s, b, h, i, j)` and then `bias`, which broadcasts to [B, H, Sq, Sk];

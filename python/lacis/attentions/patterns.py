@@ -23,10 +23,11 @@ from ..patterns.structure import Structure
 from ..patterns.uneven import uneven_axes
 from ..sparsifiers import PatternRule
 from .lists import pattern_of_lists
+from .recent import RecentPatterns
 
 _GRID = "(h, i, j) -> (h : dense, i : dense, j : compressed)"
 _BLOCKS = "({h}i, j) -> ({h_}i floordiv {0} : dense, j floordiv {1} : compressed, i mod {0} : dense, j mod {1} : dense)"
-_KEPT: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # patterns of rules, by shape
+_KEPT: weakref.WeakKeyDictionary[PatternRule, RecentPatterns] = weakref.WeakKeyDictionary()
 _OF_LISTS = WeakTensorKeyDictionary()  # patterns of block masks by their `kv_indices`, then by shape
 
 
@@ -104,12 +105,14 @@ def _of_rule(rule: PatternRule, q, k) -> Chosen:
     else:
         said = repr(rule)
         rule = _first_of(_Said(type(rule), said, rule)) if rule.pure else rule
-        kept = _KEPT.setdefault(rule, {})
-        key = (said, *q.shape[:3], columns, q.device)
-        if key not in kept:
+
+        def made():
             layout = rule.layout(q.shape[1], rows, columns, rule.block)
-            kept[key] = _of_layout(layout, q, k, rule.sides(rule.block), name=type(rule).__name__)
-        pattern = kept[key]
+            return _of_layout(layout, q, k, rule.sides(rule.block), name=type(rule).__name__)
+
+        if rule not in _KEPT:
+            _KEPT[rule] = RecentPatterns()
+        pattern = _KEPT[rule].found((said, *q.shape[:3], columns, q.device), q.device, made)
     mask = rule.entry_mask(rows, columns, rule.block)
     return Chosen(pattern, [] if mask is None else [mask])
 
