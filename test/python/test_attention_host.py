@@ -9,6 +9,7 @@ from dense_attention import drawn
 
 import lacis
 from lacis.attentions import tiles
+from lacis.runtime import chain
 from lacis.runtime.autocast import outside
 
 
@@ -51,3 +52,29 @@ def test_a_region_is_left_where_there_is_one(monkeypatch):
     monkeypatch.setattr(torch, "autocast", lambda *given, **named: pytest.fail("no region is there"))
     with outside("cpu"):
         assert not torch.is_autocast_enabled("cpu")
+
+
+def test_lengths_of_one_class_are_one_text(monkeypatch):
+    """A kernel is written for the first of them alone, and so are the formats of their patterns."""
+    written, read = [], []
+    emit, parse = chain.emit_chain, lacis.Format.parse
+    monkeypatch.setattr(chain, "emit_chain", lambda spec: written.append(spec.divisible) or emit(spec))
+    monkeypatch.setattr(lacis.Format, "parse", lambda text: read.append(text) or parse(text))
+    rule, q = lacis.Local(20, block=16), torch.randn(1, 1, 8, 4)
+    for keys in range(33, 43, 2):
+        k = torch.randn(1, 1, keys, 4)
+        lacis.attention(q, k, k, rule)
+    assert len(written) == 1 and len(read) <= 1
+
+
+def test_numbers_that_are_equal_and_print_otherwise_are_other_kernels():
+    """A sign of zero that a function reads from outside."""
+    number, x = [0.0], torch.ones(2, 1)
+
+    @lacis.kernel
+    def divided(a, b, pattern):
+        return 1 / (lacis.einsum("ij,ik,jk->ij", pattern, a, b) * number[0])
+
+    for size, number[0], found in ((3, 0.0, torch.inf), (5, -0.0, -torch.inf)):
+        pattern = lacis.Pattern.from_mask(torch.ones(2, size).bool(), lacis.Csr)
+        assert (divided(x, torch.ones(size, 1), pattern).values == found).all()

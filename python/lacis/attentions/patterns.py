@@ -25,7 +25,7 @@ from ..sparsifiers import PatternRule
 from .lists import pattern_of_lists
 from .recent import RecentPatterns
 
-_GRID = "(h, i, j) -> (h : dense, i : dense, j : compressed)"
+_GRID = Format.parse("(h, i, j) -> (h : dense, i : dense, j : compressed)")
 _BLOCKS = "({h}i, j) -> ({h_}i floordiv {0} : dense, j floordiv {1} : compressed, i mod {0} : dense, j mod {1} : dense)"
 _KEPT: weakref.WeakKeyDictionary[PatternRule, RecentPatterns] = weakref.WeakKeyDictionary()
 _OF_LISTS = WeakTensorKeyDictionary()  # patterns of block masks by their `kv_indices`, then by shape
@@ -170,7 +170,7 @@ def _blocks(kept: torch.Tensor, rows: int, columns: int, block, shared: bool) ->
     grid = build_pattern(for_tensor(_GRID, kept.shape), tuple(kept.shape), axes, distinct=True, counts=False)[0]
     pos, crd = grid.storage["pos2"], grid.storage["crd2"]
     level = 1 if shared else 2
-    format = Format.parse(_BLOCKS.format(*block, h="" if shared else "h, ", h_="" if shared else "h : dense, "))
+    format = _format_of_blocks(tuple(block), shared)
     shape = (rows, columns) if shared else (len(kept), rows, columns)
     arrays = {f"pos{level}": pos, f"crd{level}": crd}
     made = Pattern(format, {"": Structure(format, shape, arrays, crd.numel(), crd.device)})
@@ -178,6 +178,11 @@ def _blocks(kept: torch.Tensor, rows: int, columns: int, block, shared: bool) ->
         own = slice(1 if shared else 0, None)
         made.uneven = uneven_axes(kept.shape[own], axes[own], sides=(1, *block)[own])
     return made
+
+
+@functools.lru_cache(maxsize=64)  # one for each size of a block, which the patterns of all lengths share
+def _format_of_blocks(block: tuple[int, int], shared: bool) -> Format:
+    return Format.parse(_BLOCKS.format(*block, h="" if shared else "h, ", h_="" if shared else "h : dense, "))
 
 
 def _of_lists(lists, q, k, block=None, sound: bool = False) -> Pattern:

@@ -231,7 +231,10 @@ class Format:
         >>> print(Format.parse("(i, j) -> (i : dense, j : compressed)").batched("h"))
         #lacis.format<(h, i, j) -> (h : batch, i : dense, j : compressed)>
         """
-        return under(self, letters, shared=True)
+        letters, found = tuple(letters), self.__dict__.setdefault("_batched", {})
+        if letters not in found:
+            found[letters] = under(self, letters, shared=True)
+        return found[letters]
 
     def permuted(self, permutation) -> "Format":
         """The format whose axis `permutation[a]` is this one's axis `a`: the same arrays, read as a transpose."""

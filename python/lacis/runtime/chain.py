@@ -21,7 +21,7 @@ from ..patterns import Pattern
 from ..schedule.steps import Step
 from . import library
 from .compile import Kernel
-from .kernels import compile_kernel
+from .kernels import LoadedKernel, compile_kernel
 from .targets import require_devices, resolve_target, target_anywhere
 
 
@@ -74,6 +74,7 @@ class ChainFunction:
         self._function, self._rounded, self._seed = function, rounded, seed
         self._names = tuple(names or inspect.signature(function).parameters)
         self._kernels: dict[tuple, tuple[ChainKernel, Fit]] = {}
+        self._loaded: dict[tuple, LoadedKernel] = {}
 
     def __call__(self, *operands):
         return self.run(operands)[1]
@@ -115,8 +116,17 @@ class ChainFunction:
                 location=rolled.location,
             )
         library.register()
-        loaded = compile_kernel(emit_chain(spec), name, device=device if device.type == "cuda" else None)
-        return ChainKernel(spec, loaded, device, batch)
+        return ChainKernel(spec, self._load(spec, name, device), device, batch)
+
+    def _load(self, spec: ChainSpec, target: str, device: torch.device) -> LoadedKernel:
+        """The kernel of the statements, which are written once for all shapes that it serves."""
+        known = spec, repr(spec.statements), target, device  # 0.0 equals -0.0, and a whole number another one
+        if known not in self._loaded:
+            if len(self._loaded) == _SHAPES:
+                self._loaded.clear()
+            on = device if device.type == "cuda" else None
+            self._loaded[known] = compile_kernel(emit_chain(spec), target, device=on)
+        return self._loaded[known]
 
     def _traced(self, operands, steps, kind) -> tuple[ChainSpec, tuple[str, ...]]:
         """The statements, and the letters of the batch."""
