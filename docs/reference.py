@@ -46,6 +46,7 @@ SECTIONS = {
             lacis.logsumexp,
             lacis.PatternRule,
             lacis.Causal,
+            lacis.LastQueries,
             lacis.Local,
         ),
         *(lacis.Dilated, lacis.Documents, lacis.Fixed, lacis.Variable, lacis.BigBird, lacis.Longformer),

@@ -27,8 +27,8 @@ _ROOMS = {
     "operators": ["Operator", "operator"],
     "capture": ["Epilogue"],
     "sparsifiers": [
-        "BigBird", "Causal", "Dilated", "Documents", "Fixed", "KMeans", "Local", "Longformer", "PatternRule",
-        "Similarity", "TopKBlocks", "Variable",
+        "BigBird", "Causal", "Dilated", "Documents", "Fixed", "KMeans", "LastQueries", "Local", "Longformer",
+        "PatternRule", "Similarity", "TopKBlocks", "Variable",
         "BlockMagnitude", "BlockRandom", "Given", "Keep", "Magnitude", "Movement", "NM", "Policy", "Ramp", "Random",
         "Quantile", "Regrow", "SparseGPT", "Sparsifier", "Threshold", "Wanda",
     ],

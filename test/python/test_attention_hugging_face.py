@@ -63,21 +63,41 @@ def test_other_models_of_hugging_face(name, path, implementation):
     torch.testing.assert_close(run(), expected)
 
 
-def test_a_cache_of_keys_is_refused():
-    """The queries are its last ones, and rules count them from 0."""
+def llama(implementation="sdpa"):
     transformers = pytest.importorskip("transformers")
-    sizes = {"hidden_size": WIDTH, "num_hidden_layers": 1, "num_attention_heads": HEADS, "vocab_size": 50}
-    model = made(lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(**sizes, intermediate_size=24)))
-    ids = torch.arange(9)[None]
-    expected = model.generate(ids, max_new_tokens=2, do_sample=False, use_cache=False)
+    sizes = {"hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": HEADS, "vocab_size": 50}
+    config = transformers.LlamaConfig(**sizes, intermediate_size=24, attn_implementation=implementation)
+    return made(lambda: transformers.LlamaForCausalLM(config))
+
+
+GENERATED = [("sdpa", lacis.Bsr), ("eager", lacis.Bsr), ("flex_attention", lacis.Bsr), ("sdpa", lacis.Csr)]
+
+
+@pytest.mark.parametrize("implementation, format", mostly_long(GENERATED, GENERATED[0]))
+def test_a_cache_of_keys(implementation, format):
+    """Tokens are those of the model for a rule that keeps all, else those without a cache, with padding on the left."""
+    whole, model, ids = llama(), llama(implementation), torch.arange(18).reshape(2, 9)
+    padding = torch.ones(2, 9, dtype=torch.int64)
+    padding[1, :2] = 0
+    said = {"attention_mask": padding, "max_new_tokens": 12, "do_sample": False, "pad_token_id": 0}
+    for rule, expected in ((lacis.Causal(), whole.generate(ids, **said)), (lacis.Local(7, causal=True), None)):
+        s = lacis.create_schedule(model, target="eager")
+        s.match(r"model\.layers\.\d\.self_attn").sparsify(rule).block(8, 8).set_format(format)
+        s.build()
+        expected = model.generate(ids, **said, use_cache=False) if expected is None else expected
+        assert torch.equal(model.generate(ids, **said), expected)
+        s.restore()
+
+
+def test_a_cache_of_a_fixed_length_is_refused():
+    """It has places for keys that are to come, so that the queries are not its last."""
+    model = llama()
     s = lacis.create_schedule(model, target="eager")
     s["model.layers.0.self_attn"].sparsify(lacis.Causal()).block(8, 8).set_format(lacis.Bsr)
     s.build()
-    assert torch.equal(model.generate(ids, max_new_tokens=2, do_sample=False, use_cache=False), expected)
-    with pytest.raises(
-        lacis.ScheduleError, match="1 queries meet 10 keys, and Causal.* counts both from 0.*use_cache=F"
-    ):
-        model.generate(ids, max_new_tokens=2, do_sample=False)
+    said = "9 queries meet 11 keys, and Causal.* counts both from 0; .* take lacis.LastQueries of it"
+    with pytest.raises(lacis.ScheduleError, match=said):
+        model.generate(torch.arange(9)[None], max_new_tokens=3, do_sample=False, cache_implementation="static")
 
 
 @pytest.mark.parametrize("name", mostly_long(["GptOss", "Gemma2"], "GptOss"))

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import lacis
-from lacis.attentions import recent
 from lacis.attentions.patterns import choose
+from lacis.patterns import recent
 from lacis.sparsifiers import PatternRule
 
 

@@ -19,11 +19,11 @@ from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..patterns.build import build_pattern, for_tensor
 from ..patterns.mask import check_bool
+from ..patterns.recent import RecentPatterns
 from ..patterns.structure import Structure
 from ..patterns.uneven import uneven_axes
 from ..sparsifiers import PatternRule
 from .lists import pattern_of_lists
-from .recent import RecentPatterns
 
 _GRID = Format.parse("(h, i, j) -> (h : dense, i : dense, j : compressed)")
 _BLOCKS = "({h}i, j) -> ({h_}i floordiv {0} : dense, j floordiv {1} : compressed, i mod {0} : dense, j mod {1} : dense)"
@@ -100,20 +100,22 @@ def _of_pattern(pattern: Pattern, q, k) -> Pattern:
 
 def _of_rule(rule: PatternRule, q, k) -> Chosen:
     rows, columns = q.shape[2], k.shape[2]
+    shape, made = (*q.shape[:3], columns), None
     if rule.blocks is not None:
         pattern = _of_lists(rule.blocks(q, k), q, k, (rule.block, rule.block), sound=True)
     else:
         said = repr(rule)
         rule = _first_of(_Said(type(rule), said, rule)) if rule.pure else rule
 
-        def made():
+        def make():
             layout = rule.layout(q.shape[1], rows, columns, rule.block)
-            return _of_layout(layout, q, k, rule.sides(rule.block), name=type(rule).__name__)
+            pattern = _of_layout(layout, q, k, rule.sides(rule.block), name=type(rule).__name__)
+            return pattern, rule.mask_of_shape(shape, rule.block, q.device)
 
         if rule not in _KEPT:
             _KEPT[rule] = RecentPatterns()
-        pattern = _KEPT[rule].found((said, *q.shape[:3], columns, q.device), q.device, made)
-    mask = rule.entry_mask(rows, columns, rule.block)
+        pattern, made = _KEPT[rule].found((said, *shape, q.device), q.device, make)
+    mask = rule.entry_mask(rows, columns, rule.block) if made is None else made
     return Chosen(pattern, [] if mask is None else [mask])
 
 
@@ -130,7 +132,7 @@ class _Said:
 def _first_of(said: _Said) -> PatternRule:
     """One rule for all that say the same, which nobody else can change: its patterns, and its mask as it was traced,
     serve a rule that is made anew at each call."""
-    return copy.copy(said.rule)
+    return copy.deepcopy(said.rule)
 
 
 def _of_block_mask(given, q, k) -> Chosen:

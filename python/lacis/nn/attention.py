@@ -12,10 +12,10 @@ from torch.overrides import TorchFunctionMode
 
 from ..errors import ScheduleError
 from ..formats import Bsr, Sum
-from ..patterns import Pattern
 from .changes import changes_of, in_turn
 from .flex import FlexCall, answered, kept, operator, outside_graphs, seen
 from .hugging_face import Opened, configured
+from .rule_patterns import RulePatterns
 from .watched import watching
 
 _HOW = (
@@ -36,7 +36,6 @@ class Door:
         self.calls, self.hook, self.kernels = 0, None, None
         self.exported: dict = {}  # kernels of exported programs by their keys
         self.configured: list[tuple] = []  # what looks attention up in it, and its configurations before and while open
-        self._kept: dict[tuple, Pattern] = {}
         if self.rule is None:
             self._require_blocks(site)
             return
@@ -51,8 +50,7 @@ class Door:
             self._require_lists()
         self.rule = copy.copy(self.rule)
         self.rule.block = self.block[0] if self.rule.blocks is not None else self.block
-        # torch.compile before 2.13 cannot compare formats in a forward pass, so it is known here.
-        self._stores_blocks_of_rule = self.rule.blocks is not None or self.format == Bsr(*self.block)
+        self.patterns = RulePatterns(self.rule, self.format, self.block, self.refuse)
 
     def refuse(self, reason: str):
         raise ScheduleError(f"'{self.name}': {reason}", location=self.location)
@@ -76,7 +74,7 @@ class Door:
     def run(self, forward, args, kwargs):
         """The module's own forward, with its calls of attention on the pattern."""
         before = None if torch.compiler.is_compiling() else self.calls  # a graph would be of this number
-        with _Calls(self), seen(), Opened(self):
+        with _Calls(self), seen(), Opened(self, (*args, *kwargs.values())):
             result = forward(*args, **kwargs)
         if before is not None and self.calls == before:
             self.refuse(f"the module asked for no attention in its forward; {_HOW}")
@@ -98,7 +96,7 @@ class Door:
             self.refuse(f"queries have {q.shape[1]} heads, keys {k.shape[1]}, without enable_gqa")
         changes = changes_of(attn_mask, q, k, query.ndim)
         options = {"causal": is_causal, "scale": scale, "dropout": dropout_p, "score": self.score}
-        found = self._run_on(q, k, v, self.pattern(q, k), **options, **changes)
+        found = self._run_on(q, k, v, self.patterns.of(q, k), **options, **changes)
         return found if query.ndim == 4 else found[:, 0]
 
     def attend_flex(self, query, key, value, *given):
@@ -110,7 +108,7 @@ class Door:
         k, v = (x.expand(query.shape[0], -1, -1, -1) if x.shape[0] == 1 else x for x in (key, value))
         pattern, mask = call.blocks, None
         if self.rule is not None:
-            pattern, mask = self.pattern(query, k), kept(call.blocks, query)
+            pattern, mask = self.patterns.of(query, k), kept(call.blocks, query)
         elif call.blocks is None:
             self.refuse(f"has no rule, and its flex_attention no block_mask; {_RULE}")
         elif self.block not in (None, call.blocks.BLOCK_SIZE):
@@ -119,14 +117,14 @@ class Door:
         options = {"scale": call.scale, "score": in_turn(call.score, self.score), "mask": mask, "return_lse": True}
         return answered(*self._run_on(query, k, v, pattern, **options))
 
-    def attend_configured(self, query, key, value, mask, score, bias, options):
-        """What a model of transformers looks up by name, on the pattern."""
+    def attend_configured(self, query, key, value, mask, score, bias, options, are_last: bool):
+        """What a model of transformers looks up by name, on the pattern; of a sequence the queries may be the last."""
         self._count()
         if self.rule is None and (mask is None or isinstance(mask, torch.Tensor)):
             self.refuse(f"has a format, but no rule, and its attention no BlockMask; {_RULE}")
         pattern, changes = mask, {}
         if self.rule is not None:
-            pattern = self.pattern(query, key)
+            pattern = self.patterns.of(query, key, are_last)
             blocks = mask is not None and not isinstance(mask, torch.Tensor)
             changes = {"mask": kept(mask, query)} if blocks else changes_of(mask, query, key, 4)
         if bias is not None:
@@ -168,34 +166,6 @@ class Door:
         mine = types.FunctionType(whole.__code__, known, whole.__name__, whole.__defaults__, whole.__closure__)
         return mine(*args, need_weights=False, **kwargs)
 
-    def pattern(self, q: torch.Tensor, k: torch.Tensor):
-        """The pattern of a call: the rule itself, where its blocks are stored as it makes them."""
-        if self.rule.by_position and q.shape[2] < k.shape[2]:
-            self.refuse(
-                f"{q.shape[2]} queries meet {k.shape[2]} keys, and {self.rule} counts both from 0, where with a cache "
-                "of keys the queries are the last: generate with use_cache=False; for attention to another sequence "
-                "take lacis.Given(mask) or a rule of your own"
-            )
-        if self._stores_blocks_of_rule:
-            return self.rule
-        sizes = (q.shape[1], q.shape[2], k.shape[2], q.device)
-        if sizes not in self._kept:
-            mask = self._entries(*sizes[:3]).to(q.device)
-            format = self.format if len(mask) == 1 else self.format.under("h")
-            self._kept[sizes] = Pattern.from_mask(mask[0] if len(mask) == 1 else mask, format)
-        return self._kept[sizes]
-
-    def _entries(self, heads: int, q: int, k: int) -> torch.Tensor:
-        """bool [heads | 1, q, k]: the entries of the rule's blocks that its mask leaves."""
-        layout = self.rule.layout(heads, q, k, self.block)
-        mask = layout.repeat_interleave(self.block[0], 1).repeat_interleave(self.block[1], 2)[:, :q, :k]
-        function = self.rule.entry_mask(q, k, self.block)
-        if function is None:
-            return mask
-        h, i, j = mask.nonzero(as_tuple=True)
-        kept = torch.vmap(function)(torch.zeros_like(h), h, i, j) if len(h) else h.bool()
-        return torch.zeros_like(mask).index_put((h, i, j), kept)
-
     def require_called(self) -> None:
         """Raise `ScheduleError` where the example of `build` did not come here."""
         if not self.calls:
@@ -207,7 +177,7 @@ class Door:
         return [f"'{self.name}' attends on {self.rule or 'its BlockMask'}: {ran}"]
 
     def __getstate__(self):
-        return {**self.__dict__, "_kept": {}, "hook": None, "kernels": None, "exported": {}, "configured": []}
+        return {**self.__dict__, "hook": None, "kernels": None, "exported": {}, "configured": []}
 
 
 class _Calls(TorchFunctionMode):

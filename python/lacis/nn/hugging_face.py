@@ -17,18 +17,18 @@ _open = threading.local()
 
 
 class Opened:
-    """The doors of a thread, of which the last answers."""
+    """The doors of a thread, of which the last answers, and what its module was given."""
 
-    def __init__(self, door):
-        self.door = door
+    def __init__(self, door, given):
+        self.door, self.given = door, given
 
     def __enter__(self):
-        self.before = getattr(_open, "door", None)
-        _open.door = self.door
+        self.before = getattr(_open, "last", None)
+        _open.last = self
         register()
 
     def __exit__(self, *_):
-        _open.door = self.before
+        _open.last = self.before
 
 
 def register() -> None:
@@ -66,14 +66,26 @@ def configured(module: torch.nn.Module, refuse: Callable) -> list[tuple]:
 
 def _answered(module, query, key, value, attention_mask=None, **given) -> tuple[torch.Tensor, None]:
     """What transformers calls: [B, H, S, D] in, [B, S, H, D] out."""
-    door = getattr(_open, "door", None)
-    if door is None:
+    last = getattr(_open, "last", None)
+    if last is None:
         raise RuntimeError(
             f"{type(module).__name__} was called past the module that a schedule of lacis names; call that one, or "
             "restore() the model"
         )
-    found = door.attend_configured(query, key, value, *_said(door, module, query, attention_mask, given))
+    said = _said(last.door, module, query, attention_mask, given)
+    found = last.door.attend_configured(query, key, value, *said, are_last=_are_last(last.given, module, key))
     return found.transpose(1, 2).contiguous(), None
+
+
+def _are_last(given, module, key: torch.Tensor) -> bool:
+    """Are the keys all of a sequence that came through a cache, so that the queries are its last?
+
+    One of a fixed length is none of these: it holds places for keys that are to come.
+    """
+    growing = getattr(sys.modules.get("transformers.cache_utils"), "DynamicCache", ())
+    cache = next((each for each in given if isinstance(each, growing)), None)  # its name differs between versions
+    number = getattr(module, "layer_idx", None)
+    return cache is not None and number is not None and cache.get_seq_length(number) == key.shape[2]
 
 
 def _said(door, module, query, mask, given: dict) -> tuple:

@@ -8,6 +8,7 @@ from .attention import (
     Documents,
     Fixed,
     KMeans,
+    LastQueries,
     Local,
     Longformer,
     PatternRule,
@@ -35,8 +36,8 @@ from .view import Candidates, View
 from .wanda import Wanda
 
 __all__ = [
-    "BigBird", "Causal", "Dilated", "Documents", "Fixed", "KMeans", "Local", "Longformer", "PatternRule", "Similarity",
-    "TopKBlocks", "Variable",
+    "BigBird", "Causal", "Dilated", "Documents", "Fixed", "KMeans", "LastQueries", "Local", "Longformer",
+    "PatternRule", "Similarity", "TopKBlocks", "Variable",
     "BlockMagnitude", "BlockRandom", "BlockSparsifier", "Calibrated", "Candidates", "Given", "Inputs", "Keep",
     "Magnitude", "Movement", "NM", "Policy", "Quantile", "Ramp", "Random", "Regrow", "SparseGPT", "Sparsifier",
     "Threshold", "View", "Wanda", "as_sparsifier",

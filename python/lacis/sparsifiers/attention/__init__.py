@@ -7,6 +7,7 @@ from .dilated import Dilated
 from .documents import Documents
 from .fixed import Fixed
 from .k_means import KMeans
+from .last_queries import LastQueries
 from .local import Local
 from .longformer import Longformer
 from .rule import PatternRule
@@ -21,6 +22,7 @@ __all__ = [
     "Documents",
     "Fixed",
     "KMeans",
+    "LastQueries",
     "Local",
     "Longformer",
     "PatternRule",

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 from ...errors import DataError, ScheduleError
@@ -56,6 +58,10 @@ class PatternRule:
     def entry_mask(self, q: int, k: int, block):
         """What says which entries of kept blocks count, for these lengths; None where all do."""
         return self.mask
+
+    def mask_of_shape(self, shape: tuple[int, int, int, int], block, device) -> Callable | None:
+        """The same for (B, H, Sq, Sk), of tensors on the device, made once for a shape; None: ask `entry_mask`."""
+        return None
 
     @staticmethod
     def sides(block) -> tuple[int, int]:

@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 import torch
 
-from ..patterns import Pattern
-from ..patterns.capturing import is_captured
+from .capturing import is_captured
 
 _MOST = 64  # shapes: a model has a few; a server that takes any length has those of long ago made again
 
 
-class RecentPatterns:
+Made = TypeVar("Made")
+
+
+class RecentPatterns(Generic[Made]):
     """What was made for each shape; of more than 64 the one that was asked for last stays longest.
 
     What a CUDA graph captures stays for good: the graph reads it in every run. So does what is asked for on another
@@ -21,16 +24,16 @@ class RecentPatterns:
     """
 
     def __init__(self):
-        self._made: dict[tuple, tuple[Pattern, torch.cuda.Stream | None]] = {}  # the last that was asked for is last
+        self._made: dict[tuple, tuple[Made, torch.cuda.Stream | None]] = {}  # the last that was asked for is last
         self._held: set[tuple] = set()
 
-    def found(self, shape: tuple, device: torch.device, make: Callable[[], Pattern]) -> Pattern:
-        """The pattern of a shape, which `make` makes where none is kept."""
+    def found(self, shape: tuple, device: torch.device, make: Callable[[], Made]) -> Made:
+        """What `make` makes for a shape, where it is not kept."""
         stream = torch.cuda.current_stream(device) if device.type == "cuda" else None
-        pattern, made_on = self._made.pop(shape, None) or (make(), stream)
-        self._made[shape] = pattern, made_on
+        made, made_on = self._made.pop(shape, None) or (make(), stream)
+        self._made[shape] = made, made_on
         if stream != made_on or is_captured(device):
             self._held.add(shape)
         if len(self._made) - len(self._held) > _MOST:
             self._made.pop(next(each for each in list(self._made) if each not in self._held), None)
-        return pattern
+        return made
