@@ -67,6 +67,7 @@ def test_lengths_of_one_class_are_one_text(monkeypatch):
     assert len(written) == 1 and len(read) <= 1
 
 
+@pytest.mark.long
 def test_numbers_that_are_equal_and_print_otherwise_are_other_kernels():
     """A sign of zero that a function reads from outside."""
     number, x = [0.0], torch.ones(2, 1)

@@ -73,7 +73,8 @@ def _answered(module, query, key, value, attention_mask=None, **given) -> tuple[
             "restore() the model"
         )
     said = _said(last.door, module, query, attention_mask, given)
-    found = last.door.attend_configured(query, key, value, *said, are_last=_are_last(last.given, module, key))
+    are_last = query.shape[2] < key.shape[2] and _are_last(last.given, module, key)
+    found = last.door.attend_configured(query, key, value, *said, are_last=are_last)
     return found.transpose(1, 2).contiguous(), None
 
 
