@@ -23,6 +23,8 @@ RULES = {
     "by head": lacis.BigBird(num_random_blocks=2, block=8, different_layout_per_head=True),
     "Longformer": lacis.Longformer(block=8, attention="unidirectional"),
     "Dilated": lacis.Dilated(3, 2, block=8),
+    "Documents": lacis.Documents([20, 30, 3], causal=True, block=8),
+    "Given": lacis.Given(torch.rand(KEYS, KEYS, generator=torch.Generator().manual_seed(0)) < 0.5),
 }
 
 

@@ -12,7 +12,6 @@ from .capturing import is_captured
 
 _MOST = 64  # shapes: a model has a few; a server that takes any length has those of long ago made again
 
-
 Made = TypeVar("Made")
 
 
@@ -35,5 +34,5 @@ class RecentPatterns(Generic[Made]):
         if stream != made_on or is_captured(device):
             self._held.add(shape)
         if len(self._made) - len(self._held) > _MOST:
-            self._made.pop(next(each for each in list(self._made) if each not in self._held), None)
+            self._made.pop(next((each for each in list(self._made) if each not in self._held), None), None)
         return made

@@ -37,7 +37,10 @@ class LastQueries(PatternRule):
     def mask_of_shape(self, shape, block, device):
         batch, heads, q, k = shape
         rows, columns = self.sides(block)
-        mask, first = self.rule.entry_mask(k, k, block), torch.full((batch,), float(k - q), device=device)
+        # Rules by position do arithmetic alone. Others may take a position as an index; of integers the host looks once
+        # whether float32 has them.
+        dtype = torch.float32 if self.rule.by_position else torch.int64
+        mask, first = self.rule.entry_mask(k, k, block), torch.full((batch,), k - q, dtype=dtype, device=device)
         counted = None if mask is None else lambda b, h, i, j: mask(b, h, i + first[b], j)
         upper, lower = self._rows(q, k, block)
         whole = None if torch.equal(upper, lower) else self.rule.layout(heads, k, k, block)
