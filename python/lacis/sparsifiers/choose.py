@@ -178,9 +178,10 @@ def _slices(keys: Keys, step: int = 2**15):
     return [slice(start, min(start + step, keys.numel)) for start in range(0, keys.numel, step)]
 
 
-def _on_threads(work, parts):
-    """The results of `work`, in order, from as many threads as torch has: each part is too small to be shared out."""
-    if len(parts) < 2:
+def _each(work, parts, device: torch.device):
+    """The results of `work`, in order, on a CPU from as many threads as torch has: each part is too small to be shared
+    out. Another thread launches on another stream of a GPU, and holds more memory at once."""
+    if len(parts) < 2 or device.type != "cpu":
         yield from map(work, parts)
         return
     inference = torch.is_inference_mode_enabled()  # what a new thread does not know
@@ -212,9 +213,7 @@ def _next_digit(keys: Keys, digits, edge: int, shift: int, width: int, count: in
         return torch.bincount(mine, minlength=1 << width)
 
     held = torch.zeros(1 << width, dtype=torch.int64, device=keys.device)
-    # Another thread launches on another stream of a GPU, and holds more memory at once.
-    each_part = _on_threads if keys.device.type == "cpu" else map
-    for each in each_part(look, _slices(keys)):
+    for each in _each(look, _slices(keys), keys.device):
         held += each
     from_above = held.flip(0).cumsum(0)
     place = int((from_above < count).sum())
