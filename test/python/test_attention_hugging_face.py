@@ -89,15 +89,49 @@ def test_a_cache_of_keys(implementation, format):
         s.restore()
 
 
-def test_a_cache_of_a_fixed_length_is_refused():
+def test_a_score_counts_along_the_sequence():
+    """With a cache of keys as without."""
+    model, ids = llama(), torch.arange(18).reshape(2, 9)
+    said = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 12, "do_sample": False, "pad_token_id": 0}
+    s = lacis.create_schedule(model, target="eager")
+    for attention in s.match(r"model\.layers\.\d\.self_attn"):
+        attention.sparsify(lacis.Causal()).block(8, 8).set_format(lacis.Bsr)
+        attention.score(lambda s, b, h, i, j: s - 3 * (h + 1) * (i - j - 2).abs())
+    s.build()
+    assert torch.equal(model.generate(ids, **said), model.generate(ids, **said, use_cache=False))
+
+
+REFUSED = [
+    ("Causal", lacis.Causal(), lacis.Bsr, None),
+    ("LastQueries", lacis.LastQueries(lacis.Causal()), lacis.Bsr, None),
+    ("TopKBlocks", lacis.TopKBlocks(1), lacis.BlockedEll, None),
+    ("its score", lacis.Given(torch.ones(9, 11).bool()), lacis.Bsr, lambda s, b, h, i, j: s - (i - j)),
+]
+
+
+@pytest.mark.parametrize("who, rule, format, score", REFUSED)
+def test_a_cache_of_a_fixed_length_is_refused(who, rule, format, score):
     """It has places for keys that are to come, so that the queries are not its last."""
     model = llama()
     s = lacis.create_schedule(model, target="eager")
-    s["model.layers.0.self_attn"].sparsify(lacis.Causal()).block(8, 8).set_format(lacis.Bsr)
+    attention = s["model.layers.0.self_attn"].sparsify(rule).block(8, 8).set_format(format)
+    if score is not None:
+        attention.score(score)
     s.build()
-    said = "9 queries meet 11 keys, and Causal.* counts both from 0; .* take lacis.LastQueries of it"
+    said = f"self_attn': 9 queries meet 11 keys of a cache that are not .* where {who}.* counts them is not known; take"
     with pytest.raises(lacis.ScheduleError, match=said):
         model.generate(torch.arange(9)[None], max_new_tokens=3, do_sample=False, cache_implementation="static")
+
+
+def test_fewer_queries_than_keys_without_a_cache():
+    """Nothing says where they stand."""
+    x = torch.randn(2, 9, WIDTH)
+    model = torch.nn.ModuleDict({"attn": torch.nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)})
+    s = lacis.create_schedule(model)
+    s["attn"].sparsify(lacis.Causal()).block(8, 8).set_format(lacis.Bsr)
+    said = "3 queries meet 9 keys, and Causal.* counts both from 0; .*LastQueries"
+    with pytest.raises(lacis.ScheduleError, match=said):
+        s.build()["attn"](x[:, :3], x, x, need_weights=False)
 
 
 @pytest.mark.parametrize("name", mostly_long(["GptOss", "Gemma2"], "GptOss"))

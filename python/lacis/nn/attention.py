@@ -16,6 +16,7 @@ from .changes import changes_of, in_turn
 from .flex import FlexCall, answered, kept, operator, outside_graphs, seen
 from .hugging_face import Opened, configured
 from .rule_patterns import RulePatterns
+from .standing import NOT_LAST, Standing, along_sequence
 from .watched import watching
 
 _HOW = (
@@ -117,20 +118,26 @@ class Door:
         options = {"scale": call.scale, "score": in_turn(call.score, self.score), "mask": mask, "return_lse": True}
         return answered(*self._run_on(query, k, v, pattern, **options))
 
-    def attend_configured(self, query, key, value, mask, score, bias, options, are_last: bool):
-        """What a model of transformers looks up by name, on the pattern; of a sequence the queries may be the last."""
+    def attend_configured(self, query, key, value, mask, score, bias, options, standing: Standing):
+        """What a model of transformers looks up by name, on the pattern."""
         self._count()
         if self.rule is None and (mask is None or isinstance(mask, torch.Tensor)):
             self.refuse(f"has a format, but no rule, and its attention no BlockMask; {_RULE}")
         pattern, changes = mask, {}
         if self.rule is not None:
-            pattern = self.patterns.of(query, key, are_last)
+            pattern = self.patterns.of(query, key, standing)
             blocks = mask is not None and not isinstance(mask, torch.Tensor)
             changes = {"mask": kept(mask, query)} if blocks else changes_of(mask, query, key, 4)
         if bias is not None:
             changes["bias"] = bias + changes["bias"] if "bias" in changes else bias
-        options = {**options, **changes, "score": in_turn(score, self.score)}
+        options = {**options, **changes, "score": in_turn(score, self._score_of(query, key, standing))}
         return self._run_on(query, key, value, pattern, **options)
+
+    def _score_of(self, q, k, standing: Standing):
+        """The schedule's function, which counts queries as rules do."""
+        if self.score is not None and standing is Standing.ELSEWHERE:
+            self.refuse(NOT_LAST.format(q.shape[2], k.shape[2], "its score"))
+        return along_sequence(self.score, q, k) if self.score and standing is Standing.LAST else self.score
 
     def _run_on(self, q, k, v, pattern, **options):
         """The call, whose kernels are kept for who looks at them."""

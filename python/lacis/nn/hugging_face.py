@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 import torch
 
+from .standing import Standing
+
 NAME = "lacis"
 _TAKEN = ("sdpa", "eager", "flex_attention")  # whose masks are of every pair, or a BlockMask
 _OTHERS = ("sinks", "indices", "block_indices")  # what a few models ask of kernels of their own
@@ -73,20 +75,27 @@ def _answered(module, query, key, value, attention_mask=None, **given) -> tuple[
             "restore() the model"
         )
     said = _said(last.door, module, query, attention_mask, given)
-    are_last = query.shape[2] < key.shape[2] and _are_last(last.given, module, key)
-    found = last.door.attend_configured(query, key, value, *said, are_last=are_last)
+    fewer = query.shape[2] < key.shape[2]
+    standing = _standing(last.given, module, key) if fewer else Standing.UNSAID
+    found = last.door.attend_configured(query, key, value, *said, standing=standing)
     return found.transpose(1, 2).contiguous(), None
 
 
-def _are_last(given, module, key: torch.Tensor) -> bool:
+def _standing(given, module, key: torch.Tensor) -> Standing:
     """Are the keys all of a sequence that came through a cache, so that the queries are its last?
 
     One of a fixed length is none of these: it holds places for keys that are to come.
     """
-    growing = getattr(sys.modules.get("transformers.cache_utils"), "DynamicCache", ())
-    cache = next((each for each in given if isinstance(each, growing)), None)  # its name differs between versions
+    caches = sys.modules.get("transformers.cache_utils")
+    if caches is None:
+        return Standing.UNSAID
+    cache = next((each for each in given if isinstance(each, caches.Cache)), None)  # its name differs between versions
+    mine = getattr(cache, "self_attention_cache", cache)  # of encoder and decoder two, of which a call does not say
+    if mine is None or (mine is not cache and isinstance(mine, caches.DynamicCache)):
+        return Standing.UNSAID
     number = getattr(module, "layer_idx", None)
-    return cache is not None and number is not None and cache.get_seq_length(number) == key.shape[2]
+    grows = isinstance(mine, caches.DynamicCache) and number is not None
+    return Standing.LAST if grows and mine.get_seq_length(number) == key.shape[2] else Standing.ELSEWHERE
 
 
 def _said(door, module, query, mask, given: dict) -> tuple:

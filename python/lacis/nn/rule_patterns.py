@@ -11,6 +11,7 @@ from ..formats import Bsr, Format
 from ..patterns import Pattern
 from ..patterns.recent import RecentPatterns
 from ..sparsifiers import LastQueries, PatternRule
+from .standing import NOT_LAST, Standing
 
 
 class RulePatterns:
@@ -23,11 +24,13 @@ class RulePatterns:
         self._is_as_made = rule.blocks is not None or format == Bsr(*block)
         self._kept: RecentPatterns[Pattern] = RecentPatterns()
 
-    def of(self, q: torch.Tensor, k: torch.Tensor, are_last: bool = False) -> PatternRule | Pattern:
-        """That of queries [B, H, Sq, D] and keys [B, Hk, Sk, D]; the queries may be the last of the keys' sequence."""
+    def of(self, q: torch.Tensor, k: torch.Tensor, standing=Standing.UNSAID) -> PatternRule | Pattern:
+        """That of queries [B, H, Sq, D] and keys [B, Hk, Sk, D]."""
         rule = self._rule
+        if standing is Standing.ELSEWHERE and (rule.by_position or rule.blocks or isinstance(rule, LastQueries)):
+            self._refuse(NOT_LAST.format(q.shape[2], k.shape[2], rule))
         if rule.by_position and q.shape[2] < k.shape[2]:
-            if not are_last:
+            if standing is not Standing.LAST:
                 self._refuse(
                     f"{q.shape[2]} queries meet {k.shape[2]} keys, and {rule} counts both from 0; where the queries "
                     "are the last of one sequence, as with a cache of keys, take lacis.LastQueries of it, for "

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the queries of a call stand among its keys, if there are fewer of them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+
+import torch
+
+from ..patterns.recent import RecentPatterns
+
+
+class Standing(enum.Enum):
+    """What is known of it."""
+
+    UNSAID = enum.auto()
+    """Nothing says: both are counted from 0."""
+    LAST = enum.auto()
+    """The keys are those of a sequence to its end, where the queries are."""
+    ELSEWHERE = enum.auto()
+    """The keys came through a cache that holds others than those up to the queries."""
+
+
+NOT_LAST = (
+    "{} queries meet {} keys of a cache that are not those up to the queries, as one of a fixed length has places for "
+    "keys to come, and from where {} counts them is not known; take a cache that grows (transformers' DynamicCache), "
+    "or call the model with use_cache=False"
+)
+_FIRST: RecentPatterns[torch.Tensor] = RecentPatterns()  # the layers of a model share them
+
+
+def along_sequence(score: Callable, q: torch.Tensor, k: torch.Tensor) -> Callable:
+    """`score` of queries [B, H, Sq, D] that are the last of the sequence of keys [B, Hk, Sk, D], counted along it.
+
+    How many are before them is a number that is read, so that all steps of a generation share a kernel.
+    """
+    batch, before = q.shape[0], k.shape[2] - q.shape[2]
+    make = lambda: torch.full((batch,), before, device=q.device)
+    first = _FIRST.found((batch, before, q.device), q.device, make)
+    return lambda s, b, h, i, j: score(s, b, h, i + first[b], j)
