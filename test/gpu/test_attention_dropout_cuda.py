@@ -45,6 +45,18 @@ def test_tiles_drop_what_statements_drop(name, keys, depth, dtype):
         assert all(map(torch.equal, got, run(leaves, pattern, slope.to(dtype), seed=seed)))
 
 
+def test_bits_of_a_cpu():
+    """What is left of shares, seen through values that are the identity."""
+    torch.manual_seed(0)
+    q, k = torch.randn(2, 2, HEADS, 128, 64) / 2
+    rule, values, left = lacis.Causal(block=64), torch.eye(128).expand(2, HEADS, 128, 128), []
+    for device, dtype in (("cpu", torch.float64), ("cuda", torch.float64), ("cuda", torch.bfloat16)):
+        given = [x.to(device, dtype) for x in (q, k, values)]
+        left.append((lacis.attention(*given, rule, dropout=RATE, seed=2**40 + 7) != 0).cpu())
+    assert torch.equal(left[0], left[1]) and torch.equal(left[0], left[2])
+    assert 0.2 < 1 - left[0].sum() / (2 * HEADS * 128 * 129 / 2) < 0.3
+
+
 def test_a_graph_draws_anew_where_its_seed_is_another():
     torch.manual_seed(0)
     leaves = [torch.randn(1, 2, 256, 64, device="cuda").bfloat16().requires_grad_() for _ in range(3)]

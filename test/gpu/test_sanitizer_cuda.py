@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 
+import attention_families
 import families
 import pytest
 import torch
@@ -17,13 +18,19 @@ pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"),
     pytest.mark.skipif(TOOL is None, reason="no compute-sanitizer"),
 ]
-OURS = ("einsum", "forward_", "grad_input_", "grad_values_")  # torch's kernels are not looked at
+# What runs, what its kernels' names hold (torch's are not looked at), and what it prints.
+PROGRAMS = {
+    "products": (families, ("einsum", "forward_", "grad_input_", "grad_values_"), families.small),
+    "attention": (attention_families, attention_families.NAMES, attention_families.names),
+}
 
 
 @pytest.mark.parametrize("tool", ["memcheck", "racecheck", "synccheck"])
-def test_nothing_to_report(tool):
-    chosen = [option for name in OURS for option in ("--kernel-name", f"kns={name}")]
-    program = [sys.executable, str(pathlib.Path(families.__file__))]
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_nothing_to_report(program, tool):
+    module, names, lines = PROGRAMS[program]
+    chosen = [option for name in names for option in ("--kernel-name", f"kns={name}")]
+    program = [sys.executable, str(pathlib.Path(module.__file__))]
     found = subprocess.run(
         [TOOL, "--tool", tool, "--error-exitcode", "9", *chosen, *program],
         env=os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"},  # each tensor is an allocation, with bounds
@@ -33,5 +40,5 @@ def test_nothing_to_report(tool):
     if "Device not supported" in found.stdout:
         pytest.skip("compute-sanitizer does not support this device")
     assert found.returncode == 0, found.stdout[-10000:] + found.stderr[-2000:]
-    assert all(name in found.stdout.splitlines() for name in families.small())
+    assert all(name in found.stdout.splitlines() for name in lines())
     assert "SUMMARY: 0 " in found.stdout, found.stdout[-1000:]

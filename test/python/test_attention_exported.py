@@ -76,6 +76,24 @@ def test_what_no_program_has_is_refused(words):
         exported(Attend(), torch.randn(1, 1, 8, 4))
 
 
+FOLLOWS = [lacis.TopKBlocks(1, block=4), lacis.KMeans(2, 1, block=4), lacis.Similarity(block=4)]
+NO_CONSTANTS = [({"pattern": rule}, f"{type(rule).__name__} follows the queries and keys") for rule in FOLLOWS]
+NO_CONSTANTS += [
+    ({"pattern": torch.ones(1, 2, 2).bool()}, "is a lacis.Pattern or a rule, not Tensor; give lacis.Given")
+]
+NO_CONSTANTS += [({"cu_seqlens": torch.tensor([0, 3, 8])}, "cu_seqlens has no place in an exported graph")]
+
+
+@pytest.mark.parametrize("how, words", NO_CONSTANTS)
+def test_what_is_no_constant_is_refused(how, words):
+    class Attend(torch.nn.Module):
+        def forward(self, *given):
+            return lacis.attention(*given, **{"pattern": lacis.Causal(block=4), **how})
+
+    with pytest.raises(lacis.DataError, match=words):
+        exported(Attend(), *torch.randn(3, 1, 2, 8, 4))
+
+
 @pytest.mark.long
 @pytest.mark.skipif(shutil.which("g++") is None, reason="AOTInductor needs g++")
 def test_a_package_runs_here_and_in_another_process(tmp_path):

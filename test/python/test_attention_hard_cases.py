@@ -49,6 +49,42 @@ def test_a_maximum_in_the_last_block(target):
 
 
 @pytest.mark.parametrize("target", WAYS)
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize("place", ["q", "k", "v", "score"])
+def test_numbers_that_are_none_are_what_they_are_in_dense_attention(place, bad, target):
+    operands, mask, here = tensors(), torch.ones(S, T, dtype=torch.bool), torch.zeros(S, T, dtype=torch.bool)
+    if place == "score":
+        here[2, 3] = True
+    else:
+        operands["qkv".index(place)][0, 0, 2, 0] = bad
+    score = lambda s, b, h, i, j: torch.where(here[i, j], bad, s)
+    found = lacis.attention(*operands, pattern(mask), score=score, target=target)
+    agree([found], dense(*operands, mask, change=lambda s: torch.where(here, bad, s))[:1], equal_nan=True)
+
+
+@pytest.mark.parametrize("target", WAYS)
+def test_nothing_in_a_head_of_a_batch(target):
+    """A layout for each batch, of which one has no block."""
+    layout = drawn(B, 1, 3, 3)
+    layout[0] = False
+    mask = layout.repeat_interleave(4, 2).repeat_interleave(4, 3)[..., :10]
+    operands = [x.requires_grad_() for x in tensors(2, q=12, k=10)]
+    found = lacis.attention(*operands, layout, return_lse=True, target=target)
+    agree(found, dense(*operands, mask))
+    assert not torch.autograd.grad(found[0].sum(), operands[0])[0][0].any()
+
+
+@pytest.mark.parametrize("target", WAYS)
+def test_no_keys_beside_a_sink(target):
+    """The log of the sum is the sink, and its gradient counts rows."""
+    sink = torch.arange(H, dtype=torch.float64).requires_grad_()
+    every = pattern(torch.ones(S, 0, dtype=torch.bool))
+    found, lse = lacis.attention(*tensors(k=0), every, sink=sink, return_lse=True, target=target)
+    assert torch.equal(lse, sink[None, :, None].expand(B, H, S)) and not found.any()
+    assert torch.autograd.grad(lse.sum(), sink)[0].tolist() == [B * S] * H
+
+
+@pytest.mark.parametrize("target", WAYS)
 def test_numbers_that_are_none_stay_in_their_rows(target):
     """NaN in a query reaches its row, in a key and a value those that see it; -infinity is no share."""
     mask = drawn(S, T)

@@ -6,6 +6,7 @@ import pickle
 
 import pytest
 import torch
+import torch.nn.functional as F
 from strategies import mostly_long
 from test_attention_modules import HEADS, LENGTH, WIDTH, kept, made
 
@@ -87,6 +88,23 @@ def test_a_cache_of_keys(implementation, format):
         expected = model.generate(ids, **said, use_cache=False) if expected is None else expected
         assert torch.equal(model.generate(ids, **said), expected)
         s.restore()
+
+
+def test_tokens_are_those_of_the_masked_model(monkeypatch):
+    """With a cache of keys, of the mask written out."""
+    ids = torch.arange(18).reshape(2, 9)
+    said = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 12, "do_sample": False, "pad_token_id": 0}
+    model, plain = llama(), llama()
+    s = lacis.create_schedule(model, target="eager")
+    s.match(r"model\.layers\.\d\.self_attn").sparsify(lacis.Local(3, causal=True)).block(8, 8).set_format(lacis.Bsr)
+    found, dense, inner = s.build().generate(ids, **said), plain.generate(ids, **said), F.scaled_dot_product_attention
+
+    def masked(q, k, v, attn_mask=None, is_causal=False, **more):
+        i, j = torch.arange(k.shape[2] - q.shape[2], k.shape[2])[:, None], torch.arange(k.shape[2])
+        return inner(q, k, v, attn_mask=(j <= i) & (i - j <= 3), **more)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", masked)
+    assert torch.equal(found, plain.generate(ids, **said)) and not torch.equal(found, dense)
 
 
 def test_a_score_counts_along_the_sequence():

@@ -95,6 +95,19 @@ def test_by_the_steps_of_gpus(kernels, monkeypatch, name, queries, group):  # no
     assert all("lacis.mma" in kernel.asm["tiles"] for kernel in kernels) and kernels
 
 
+@pytest.mark.parametrize("target", ["eager", pytest.param("auto", marks=pytest.mark.long)])
+def test_training_after_inference_mode(target):
+    """What was made for a shape in inference mode serves calls that record gradients."""
+    rule, (q, k, v) = lacis.LastQueries(lacis.Local(11, causal=True, block=8)), operands(3)
+    with torch.inference_mode():
+        expected = lacis.attention(q, k, v, rule, target=target)
+    q.requires_grad_()
+    found = lacis.attention(q, k, v, rule, target=target)
+    found.sum().backward()
+    torch.testing.assert_close(found.detach(), expected.clone())
+    assert q.grad.isfinite().all()
+
+
 def test_what_it_refuses():
     with pytest.raises(lacis.DataError, match="LastQueries: TopKBlocks.* goes by where a query and a key stand"):
         lacis.LastQueries(lacis.TopKBlocks(2))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of BigBird and Longformer, as transformers has them, beside `lacis.attention` on the same pattern."""
+"""Attention of BigBird and Longformer of transformers beside `lacis.attention`, and the sliding window of DeepSpeed."""
 
 import numpy as np
 import pytest
@@ -136,3 +136,21 @@ def test_logits_of_longformer(tokens, target, monkeypatch):
         own = type(model.longformer.encoder.layer[0].attention.self)
         monkeypatch.setattr(own, "forward", longformer(target))
         torch.testing.assert_close(run(), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("attention", ["unidirectional", "bidirectional"])
+@pytest.mark.parametrize("width", [2, 3, 4])
+def test_a_local_sliding_window_of_deepspeed(width, attention):
+    """As its text has it, for even widths too; one that is cropped from a longer one is the same."""
+    down = attention == "unidirectional"
+    for length in (176, 512, 2048):
+        blocks = length // 16
+        layout = torch.zeros(blocks, blocks, dtype=torch.bool)
+        for row in range(blocks):
+            layout[row, max(0, row - width // 2) : row + 1 if down else min(row + width // 2 + 1, blocks)] = True
+        rule = lacis.Longformer(num_sliding_window_blocks=width, global_block_indices=(), attention=attention)
+        assert torch.equal(rule.layout(4, length, length, 16)[0], layout)
+        assert torch.equal(lacis.Local(width // 2 * 16, causal=down).layout(4, length, length, 16)[0], layout)
+        assert torch.equal(rule.layout(4, 2048, 2048, 16)[0, :blocks, :blocks], layout)
+        dense = lacis.Given(torch.ones(1, blocks, blocks, dtype=torch.bool))  # its sixth
+        assert dense.layout(4, length, length, 16).all()

@@ -49,6 +49,31 @@ def test_chain_is_attention(format):
     assert not attend(q, k, v, nothing).any()
 
 
+def masked_by_places(s, h, i, j):
+    return torch.where(j <= i + 3, s - 0.125 * (h + 1) * (i - j).abs(), -math.inf)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("format", FORMATS)
+def test_functions_of_coordinates(format):
+    """`map` in a function says what `PackedTensor.map` does to what einsum makes."""
+
+    @lacis.kernel
+    def attend_near(q, k, v, pattern):
+        s = (lacis.einsum("ij,hid,hjd->hij", pattern, q, k) * 0.25).map(masked_by_places)
+        return lacis.einsum("hij,hje->hie", lacis.softmax(s, "j"), v)
+
+    (q, k, v), mask = operands(), mask_of()
+    h, i, j = torch.meshgrid(*map(torch.arange, (2, 37, 45)), indexing="ij")
+    change = lambda s: masked_by_places(s, h, i, j)
+    expected = reference(q, k, v, mask, change=change)
+    pattern = lacis.Pattern.from_mask(mask, format)
+    torch.testing.assert_close(attend_near(q, k, v, pattern), expected, rtol=0, atol=1e-12)
+    scores = lacis.einsum("ij,hid,hjd->hij", pattern, q, k, target="eager")
+    shares = lacis.softmax(scores.with_values(scores.values * 0.25).map(masked_by_places), "j")
+    torch.testing.assert_close(lacis.einsum("hij,hje->hie", shares, v, target="eager"), expected, rtol=0, atol=1e-12)
+
+
 @pytest.mark.long
 def test_half_types_are_rounded_once():
     q, k, v = operands(torch.bfloat16)
@@ -163,6 +188,8 @@ REFUSED = {
     "spreads entries": (lambda q, k, v, pattern: lacis.einsum("hij,hje->hije", _s(pattern, q, k), v), 4),
     "no axis 'x'; there are h, i, j": (lambda q, k, v, pattern: lacis.softmax(_s(pattern, q, k), "x"), 4),
     "on the pattern is needed": (lambda q, k, v, pattern: lacis.softmax(q, "d"), 4),
+    "the function of map answers float": (lambda q, k, v, pattern: _s(pattern, q, k).map(lambda s, *where: 1.0), 4),
+    "map is of entries": (lambda q, k, v, pattern: lacis.einsum("hid,hid->hi", q, q).map(lambda s, *where: s), 4),
     "returns int": (lambda q, k, v, pattern: 3, 4),
     "no einsum samples": (lambda q, k, v, pattern: lacis.einsum("hid,hjd->hij", q, k), 4),
     "reads argument 'v'": (lambda q, k, v, pattern: _s(pattern, q, k), 4),

@@ -15,7 +15,7 @@ from ..runtime.einsum import einsum
 from ..schedule.steps import Step
 from .compiled import in_graph, takes
 from .dropout import Dropout, seed_of
-from .exported import exported
+from .exported import exported, require_constant
 from .fibres import Fibres
 from .fused import together
 from .fused_kernels import ROLES
@@ -104,7 +104,8 @@ def attention(
     scale = _checked(q, k, v, scale, dropout, empty)
     q, k, v = _as_autocast(q, k, v)
     leaves_python = torch.compiler.is_exporting() and not torch.compiler.is_dynamo_compiling()  # torch 2.11 says both
-    if leaves_python and takes(pattern, None, None):
+    if leaves_python:
+        require_constant(pattern, cu_seqlens)
         changes = Scores((*q.shape[:3], k.shape[2]), score, (), bias, key_padding)
         masks = _position_masks(q, k, causal, window, cu_seqlens, cu_seqlens_k)
         wants_lse = return_lse or sink is not None or empty == "nan"

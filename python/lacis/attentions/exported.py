@@ -9,7 +9,10 @@ from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 
 from ..errors import DataError
 from ..nn.watched import show
+from ..packing import PackedTensor
+from ..patterns import Pattern
 from ..runtime import library
+from ..sparsifiers import PatternRule
 from .fused import one_kernel
 from .fused_kernels import Kernels
 from .layouts import Layout
@@ -55,3 +58,22 @@ def exported(q, k, v, pattern, changes: Scores, masks, scale: float, wants_lse: 
     arrays = kernel.arrays(walked)
     found = library.einsum(operands, arrays, [*layout.lead, *shape[2:]], kernel.key, list(walked.shape))
     return found.reshape(shape).to(q.dtype)
+
+
+def require_constant(pattern, starts) -> None:
+    """Raise `DataError` for a pattern, or starts of sequences, that a program cannot have as a constant."""
+    if starts is not None:
+        raise DataError(
+            "attention: cu_seqlens has no place in an exported graph, whose masks of positions are constants; give "
+            "mask=, which may read a tensor, or run the model by torch.compile"
+        )
+    if isinstance(pattern, PatternRule) and pattern.blocks is not None:
+        raise DataError(
+            f"attention: {type(pattern).__name__} follows the queries and keys, and the pattern of an exported graph "
+            "is a constant; run the model by torch.compile"
+        )
+    if not isinstance(pattern, (Pattern, PackedTensor, PatternRule)):
+        raise DataError(
+            f"attention: the pattern of an exported graph is a lacis.Pattern or a rule, not {type(pattern).__name__}; "
+            "give lacis.Given(layout), or a lacis.Pattern that is made before"
+        )

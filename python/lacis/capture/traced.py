@@ -9,7 +9,7 @@ from ..errors import DataError
 from .chain import Expression, Read, Trace
 from .expression import parse_statement
 
-_CAN = "a chain takes einsum, softmax, arithmetic, comparisons, torch.where and functions of one number like torch.exp"
+_CAN = "a chain takes einsum, softmax, map, arithmetic, comparisons, torch.where and functions like torch.exp"
 # Functions of torch, and methods of tensors, by the operation that emit/chain.py writes.
 FUNCTIONS = {
     "where": "where", "exp": "exp", "exp2": "exp2", "log": "log", "tanh": "tanh", "sqrt": "sqrt", "erf": "erf",
@@ -71,6 +71,15 @@ class Traced:
         if keywords or name not in FUNCTIONS:
             raise DataError(f"kernel: 'torch.{name}' cannot be traced; {_CAN}")
         return combine(FUNCTIONS[name], *arguments)
+
+    def map(self, function) -> Traced:
+        """`function(value, *coordinates)` of each entry, as `PackedTensor.map`."""
+        if not self.sampled:
+            raise DataError("kernel: map is of entries of the pattern, which have coordinates; an einsum samples on it")
+        made = function(self.whole(), *coordinates(self.trace, self.letters))
+        if not isinstance(made, Traced) or made.letters != self.letters:
+            raise DataError(f"kernel: the function of map answers {type(made).__name__}, no number of an entry")
+        return made
 
     def clamp(self, min: float | None = None, max: float | None = None) -> Traced:
         """At least `min` and at most `max`."""

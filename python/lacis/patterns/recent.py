@@ -29,10 +29,16 @@ class RecentPatterns(Generic[Made]):
     def found(self, shape: tuple, device: torch.device, make: Callable[[], Made]) -> Made:
         """What `make` makes for a shape, where it is not kept."""
         stream = torch.cuda.current_stream(device) if device.type == "cuda" else None
-        made, made_on = self._made.pop(shape, None) or (make(), stream)
+        made, made_on = self._made.pop(shape, None) or (_made_to_stay(make), stream)
         self._made[shape] = made, made_on
         if stream != made_on or is_captured(device):
             self._held.add(shape)
         if len(self._made) - len(self._held) > _MOST:
             self._made.pop(next((each for each in list(self._made) if each not in self._held), None), None)
         return made
+
+
+def _made_to_stay(make: Callable[[], Made]) -> Made:
+    """Of tensors that calls which record gradients can save, where a call in inference mode is the first."""
+    with torch.inference_mode(False):
+        return make()
