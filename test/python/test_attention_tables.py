@@ -85,7 +85,7 @@ def test_other_places_are_read_statement_by_statement(place):
 
 
 @pytest.mark.long
-def test_a_place_outside_of_the_table_is_torchs_own_error():
+def test_a_place_outside_of_the_table_is_refused():
     inputs, table = [torch.randn(1, 1, 32, 8) for _ in range(3)], torch.randn(16)
-    with pytest.raises(IndexError):
+    with pytest.raises(lacis.DataError, match="index 16 is out of bounds"):
         lacis.attention(*inputs, lacis.Causal(block=8), score=lambda s, b, h, i, j: s + table[i - j])

@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from strategies import LONG, mostly_long
+from strategies import mostly_long
 from test_sampled import FORMATS, mask
 
 import lacis
@@ -27,11 +27,9 @@ def dense_softmax(dense, kept):
     return torch.where(scores.isneginf().all(-1, keepdim=True), 0, scores.softmax(-1))
 
 
-@pytest.mark.parametrize("target", ["eager", "cpu"])
+@pytest.mark.parametrize("target", mostly_long(["eager", "cpu"], "eager"))
 @pytest.mark.parametrize("name", mostly_long(FORMATS, "csr"))
 def test_heads_that_share_a_pattern(name, target):
-    if target == "cpu" and name != "bsr" and not LONG:
-        return
     kept = mask(I, J)
     pattern = lacis.Pattern.from_mask(kept, FORMATS[name])
     q, k, v = operands("hid", "hjd", "hjd", dtype=torch.float32)

@@ -106,6 +106,17 @@ def test_sampled():
         torch.testing.assert_close(jacrev(sparse, argument)(*arguments), jacrev(dense, argument)(*arguments))
 
 
+@pytest.mark.long
+def test_gradients_of_gradients_of_a_pattern():
+    """The gradient of its values reads no values; those that arrive are others."""
+    packed, _, others = problem(FORMATS["csr"], "ij,ik,jk->ij")
+    left, right = (other.detach() for other in others)
+    sparse = lambda l: lacis.einsum("ij,ik,jk->ij", packed.pattern, l, right).values
+    dense = lambda l: packed.pattern.gather(l @ right.T)
+    twice = lambda f: grad(lambda l: squares(grad(lambda l: (f(l) ** 3).sum()))(l))
+    torch.testing.assert_close(twice(sparse)(left), twice(dense)(left))
+
+
 def test_epilogues():
     packed, _, (x,) = problem(FORMATS["csr"], dtype=torch.float32)
     bias = torch.randn(7)

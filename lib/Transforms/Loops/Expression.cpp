@@ -119,7 +119,7 @@ FailureOr<Value> Expression::element(OpBuilder &b, Value tensor, ArrayRef<Value>
   if (auto zeros = tensor.getDefiningOp<ZerosOp>())
     return arith::ConstantOp::create(b, tensor.getLoc(), b.getZeroAttr(elementOf(tensor))).getResult();
   if (auto generic = tensor.getDefiningOp<linalg::GenericOp>())
-    return evaluate(b, generic, coordinates);
+    return generic.getNumReductionLoops() == 0 ? evaluate(b, generic, coordinates) : sumOnce(b, generic, coordinates);
   if (auto copy = copied.find(tensor); copy != copied.end()) {
     SmallVector<Value> where{coordinates[copy->second.axis], copy->second.place};
     return ReadOp::create(b, tensor.getLoc(), elementOf(tensor), copy->second.tile, where, Value(), IntegerAttr())
@@ -179,6 +179,17 @@ FailureOr<Value> Expression::add(OpBuilder &b, linalg::GenericOp generic, ArrayR
       if (other.name == letter.name)
         letter = other;
   return body(b, generic, *letters, Stored(), carried);
+}
+
+/// Statements of one entry that read the same sum share its loop.
+FailureOr<Value> Expression::sumOnce(OpBuilder &b, linalg::GenericOp generic, ArrayRef<Value> coordinates) {
+  for (Sum &sum : sums[generic])
+    if (sum.value.getParentBlock() == b.getInsertionBlock() && ArrayRef<Value>(sum.coordinates) == coordinates)
+      return sum.value;
+  FailureOr<Value> made = evaluate(b, generic, coordinates);
+  if (succeeded(made))
+    sums[generic].push_back({SmallVector<Value>(coordinates), *made});
+  return made;
 }
 
 /// The value of one element of the generic's result.

@@ -74,6 +74,8 @@ private:
   /// The value of each encoded input at the present point, by operand number.
   using Stored = llvm::SmallDenseMap<unsigned, mlir::Value>;
 
+  llvm::FailureOr<mlir::Value> sumOnce(mlir::OpBuilder &b, mlir::linalg::GenericOp generic,
+                                       llvm::ArrayRef<mlir::Value> coordinates);
   llvm::FailureOr<mlir::Value> evaluate(mlir::OpBuilder &b, mlir::linalg::GenericOp generic,
                                         llvm::ArrayRef<mlir::Value> coordinates);
   llvm::FailureOr<mlir::Value> accumulate(mlir::OpBuilder &b, mlir::linalg::GenericOp generic,
@@ -109,6 +111,11 @@ private:
   llvm::SmallVector<Bound, 0> bound;
   bool empty = false;
   llvm::DenseMap<mlir::Value, mlir::Value> summed;
+  struct Sum {
+    llvm::SmallVector<mlir::Value> coordinates;
+    mlir::Value value;
+  };
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<Sum, 1>> sums; // that the nest has made
   struct Copied {
     mlir::Value tile;
     unsigned axis;

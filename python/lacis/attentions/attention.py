@@ -9,10 +9,14 @@ from collections.abc import Mapping
 import torch
 
 from ..errors import DataError, ScheduleError
+from ..nn.recorded import is_transformed
 from ..packing import PackedTensor
+from ..patterns.transforms import is_wrapped, outside_transforms
 from ..runtime.autocast import outside
 from ..runtime.einsum import einsum
 from ..schedule.steps import Step
+from ..sparsifiers import PatternRule
+from .arguments import check_functions, checked, checked_sink, require_operand, require_real
 from .compiled import in_graph, takes
 from .dropout import Dropout, seed_of
 from .exported import exported, require_constant
@@ -97,11 +101,14 @@ def attention(
     kernel, `CompileError` for those that it cannot take.
     """
     steps = _checked_steps(steps)
+    check_functions(score, mask, target)
     if page_table is not None:
+        require_operand("q", q)
+        require_real("key_padding", key_padding)
         if cu_seqlens is not None:
             raise DataError("attention: page_table and cu_seqlens exclude each other; a table has a batch for each")
         k, v, key_padding = sequences(k, v, page_table, key_padding, len(q))
-    scale = _checked(q, k, v, scale, dropout, empty)
+    scale, dropout = checked(q, k, v, scale, dropout, empty)
     q, k, v = _as_autocast(q, k, v)
     leaves_python = torch.compiler.is_exporting() and not torch.compiler.is_dynamo_compiling()  # torch 2.11 says both
     if leaves_python:
@@ -117,7 +124,7 @@ def attention(
         output, lse = in_graph(q, k, v, pattern, tensors, {**options, "empty": empty, "target": target})
         return (output, lse) if return_lse else output
     with outside(q.device.type):
-        chosen = choose(pattern, q, k)
+        chosen = _chosen(pattern, q, k) if is_transformed() else choose(pattern, q, k)
         masks = [*_position_masks(q, k, causal, window, cu_seqlens, cu_seqlens_k), *chosen.masks]
         masks = masks if mask is None else [mask, *masks]
         changes = Scores((*q.shape[:3], k.shape[2]), score, masks, bias, key_padding)
@@ -126,7 +133,7 @@ def attention(
         drop = Dropout(dropout, seed_of(seed, q.device)) if dropout else None
         found = together(statements, k, v, scale, changes, rounded, drop, steps)
         if found is not None:
-            output, lse = found if sink is None else with_sink(*found, _checked_sink(sink, q.shape[1]))
+            output, lse = found if sink is None else with_sink(*found, checked_sink(sink, q.shape[1]))
         else:
             _require_none(steps)
             shares, lse = statements.shares(k, scale, changes, sink)
@@ -135,6 +142,30 @@ def attention(
         if empty == "nan":
             output = torch.where((lse == -math.inf)[..., None], math.nan, output)
     return (output.to(q.dtype), lse) if return_lse else output.to(q.dtype)
+
+
+def _chosen(pattern, q, k) -> Chosen:
+    """The pattern where a transform of torch looks on: made outside of it, for patterns outlive transforms."""
+    given = _unwrapped(pattern) if isinstance(pattern, torch.Tensor) else pattern
+    kind = pattern if isinstance(pattern, type) else type(pattern)
+    if issubclass(kind, PatternRule) and pattern.blocks is not None:
+        like = [_unwrapped(x) for x in (q, k)]
+    else:
+        like = [(x.dtype, x.device, x.shape) for x in (q, k)]
+        with outside_transforms((), ""):
+            like = [torch.empty((), dtype=dtype, device=device).expand(shape) for dtype, device, shape in like]
+    with outside_transforms((), "the pattern"):
+        return choose(given, *like)
+
+
+def _unwrapped(tensor: torch.Tensor) -> torch.Tensor:
+    while is_wrapped(tensor):
+        if torch._C._functorch.is_batchedtensor(tensor):
+            raise DataError(
+                "attention: the pattern follows the data, and torch.vmap has several; make its first axis one of B"
+            )
+        tensor = torch._C._functorch.get_unwrapped(tensor)
+    return tensor.detach()
 
 
 class _Statements:
@@ -165,7 +196,7 @@ class _Statements:
         fibres = self.fibres
         shape = self.q.shape[:3]
         if sink is not None:
-            sink = _checked_sink(sink, heads)[None, :, None].expand(shape).reshape(fibres.shape)
+            sink = checked_sink(sink, heads)[None, :, None].expand(shape).reshape(fibres.shape)
         shares, lse = normalised(fibres, scores, sink)
         return shares, lse.reshape(shape)
 
@@ -190,40 +221,24 @@ class _Statements:
         return tensor.reshape(*self.chosen.lead, *tensor.shape[2:])
 
 
-def _checked(q, k, v, scale, dropout, empty) -> float:
-    """The scale; raises `DataError` for what does not fit together."""
-    for name, x in (("q", q), ("k", k), ("v", v)):
-        if not isinstance(x, torch.Tensor) or x.ndim != 4 or not x.is_floating_point():
-            raise DataError(f"attention: {name} must be a floating point tensor [B, H, S, D]")
-        if x.dtype != q.dtype or x.device != q.device:
-            raise DataError(f"attention: {name} is {x.dtype} on {x.device}, q is {q.dtype} on {q.device}")
-    if k.shape[0] != q.shape[0] or k.shape[3] != q.shape[3] or v.shape[:3] != k.shape[:3]:
-        shapes = ", ".join(f"{name} {list(x.shape)}" for name, x in (("q", q), ("k", k), ("v", v)))
-        raise DataError(f"attention: {shapes} do not fit: q [B, H, Sq, D], k [B, Hk, Sk, D], v [B, Hk, Sk, Dv]")
-    if k.shape[1] == 0 or q.shape[1] % k.shape[1]:
-        raise DataError(f"attention: q has {q.shape[1]} heads, k {k.shape[1]}, which does not divide them")
-    if not 0 <= dropout < 1:
-        raise DataError(f"attention: dropout is from 0 to below 1, not {dropout}")
-    if empty not in ("zero", "nan"):
-        raise DataError(f"attention: empty is 'zero' or 'nan', not {empty!r}")
-    return 1 / math.sqrt(max(q.shape[3], 1)) if scale is None else float(scale)
-
-
 def _checked_steps(steps) -> dict[str, tuple[Step, ...]]:
     """By kernel, those that have some."""
-    checked = {}
+    if type(steps) is tuple and not steps:
+        return {}
+    kept = {}
     for role, own in (steps if isinstance(steps, Mapping) else {"forward": steps}).items():
         if role not in _ROLES:
             raise ScheduleError(f"attention: no kernel is called {role!r}; 'steps' are of {', '.join(_ROLES)}")
-        own = (None,) if isinstance(own, (Step, str)) else tuple(own)
+        listed = hasattr(own, "__iter__") and not isinstance(own, (Step, str))
+        own = tuple(own) if listed else (None,)
         if not all(isinstance(step, Step) and step.of_loops for step in own):
             raise ScheduleError(
                 "attention: 'steps' is a list of records that speak of loops, as steps=[lacis.steps.Pipeline('j0', 5)]"
                 ", or such a list for each kernel"
             )
         if own:
-            checked[role] = own
-    return checked
+            kept[role] = own
+    return kept
 
 
 def _require_none(steps) -> None:
@@ -234,12 +249,6 @@ def _require_none(steps) -> None:
             f"{first.describe()}; {_ONE}",
             location=first.location,
         )
-
-
-def _checked_sink(sink, heads: int) -> torch.Tensor:
-    if not isinstance(sink, torch.Tensor) or sink.shape != (heads,):
-        raise DataError(f"sink: a tensor [H] = [{heads}] is needed")
-    return sink
 
 
 def _as_autocast(*tensors):
@@ -268,8 +277,5 @@ def _position_masks(q, k, causal: bool, window, starts, starts_k) -> list:
     if causal:
         masks.append(positions.causal)
     if window is not None:
-        sides = window_sides(window)
-        if len(sides) != 2 or any(not isinstance(side, int) or side < 0 for side in sides):
-            raise DataError(f"attention: window is a whole number or a pair, 0 or more, not {window!r}")
-        masks.append(positions.window(*sides))
+        masks.append(positions.window(*window_sides(window)))
     return masks

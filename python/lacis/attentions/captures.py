@@ -18,7 +18,7 @@ from .places import bounds
 
 # Coordinates are float32 numbers in a chain: whole ones are exact up to here.
 EXACT = 2**24
-_SMALL = WeakIdKeyDictionary()  # integers that were found to be exact: when, and which selections of them
+_SMALL = WeakIdKeyDictionary()  # of integers that were looked at: when, and the largest of each selection of them
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,18 +26,20 @@ class Capture:
     """What a kernel takes of a tensor: the numbers at which dimensions are read, from the last on, and its axes then.
 
     They are those of (b, h, i, j), and have `letters` in the kernel; of a table both are None. `dtype`: None as it is.
+    Of whole numbers none has a larger magnitude than `most`.
     """
 
     selected: tuple[tuple[int, int], ...]
     axes: tuple[int, ...] | None
     letters: tuple[str, ...] | None
     dtype: torch.dtype | None
+    most: int = EXACT
 
     def of(self, tensor: torch.Tensor, layout: Layout) -> torch.Tensor:
-        """Raises `DataError` for integers that float32 has not, for which the host waits once for each."""
+        """Raises `DataError` for integers above `most`, for which the host waits once for each."""
         given, tensor = tensor, selected_of(tensor, self.selected)
         if not self._is_exact(given, tensor):
-            raise DataError("score: a tensor of larger numbers than float32 has")
+            raise DataError("score: a tensor of larger numbers than float32 has, or than what is made of them takes")
         if self.axes is not None:
             tensor, _ = layout.operand(tensor, list(self.axes))
         return (tensor if self.dtype is None else tensor.to(self.dtype)).contiguous()
@@ -45,14 +47,15 @@ class Capture:
     def _is_exact(self, given: torch.Tensor, read: torch.Tensor) -> bool:
         if given.dtype == torch.bool or given.is_floating_point() or not read.numel():
             return True
-        seen, exact = _SMALL.get(given, (None, frozenset()))
+        seen, largest = _SMALL.get(given, (None, {}))
         now = None if given.is_inference() else changes(given)
-        if seen is not None and seen == now and self.selected in exact:
-            return True
-        if int(read.abs().max()) > EXACT:
-            return False
-        _SMALL[given] = now, {*(exact if seen == now else ()), self.selected}
-        return True
+        if seen is None or seen != now:
+            largest = {}
+        if self.selected not in largest:
+            least, most = torch.stack(torch.aminmax(read)).tolist()
+            largest = {**largest, self.selected: max(-least, most)}
+            _SMALL[given] = now, largest
+        return largest[self.selected] <= self.most
 
 
 def selected_of(tensor: torch.Tensor, selected) -> torch.Tensor:

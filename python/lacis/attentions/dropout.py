@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 
 import torch
 
 from ..capture.chain import Expression
 from ..capture.philox import random_bits
 from ..capture.traced import Traced, combine
+from ..errors import DataError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +65,14 @@ def seed_of(given, device: torch.device) -> torch.Tensor:
     """An int64 number on the device, drawn there where none is given; CUDA graphs capture that."""
     if given is None:
         return torch.randint(2**62, (), device=device)
-    if isinstance(given, int):
-        return torch.full((), given, dtype=torch.int64, device=device)
-    return torch.as_tensor(given, dtype=torch.int64, device=device).reshape(())
+    if isinstance(given, torch.Tensor):
+        whole = not (given.is_floating_point() or given.is_complex() or given.dtype == torch.bool)
+        if given.numel() != 1 or not whole or given.device.type == "meta":
+            said = f"{given.dtype} {list(given.shape)} on {given.device}"
+            raise DataError(f"attention: a tensor as seed holds one whole number, not {said}")
+        return given.to(device, torch.int64).reshape(())
+    try:
+        number = -(2**63) - 1 if isinstance(given, bool) else operator.index(given)
+        return torch.full((), number, dtype=torch.int64, device=device)
+    except (TypeError, RuntimeError, OverflowError) as error:
+        raise DataError(f"attention: seed is a whole number of 64 bits, or a tensor of one, not {given!r}") from error

@@ -6,6 +6,7 @@ from __future__ import annotations
 import torch
 
 from ..errors import DataError
+from ..nn.recorded import is_transformed
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..runtime.einsum import einsum
@@ -17,7 +18,7 @@ class Fibres:
     """The entries of a pattern, those together whose coordinates differ along `axis` alone.
 
     `total` and `spread` are linear and each other's transpose, so a gradient of one is the other: kernels that own
-    what they write, and no atomics.
+    what they write, and no atomics. Transforms of `torch.func` look into their einsums instead.
     """
 
     def __init__(self, pattern: Pattern, axis: int, target: str = "auto"):
@@ -28,16 +29,17 @@ class Fibres:
 
     def total(self, packed: PackedTensor) -> torch.Tensor:
         """The sum over each fibre, of the shape without the axis; 0 where there is no entry. Differentiable."""
-        return _Total.apply(self, *packed.values_by_part.values())
+        return self._reduced(packed) if is_transformed() else _Total.apply(self, *packed.values_by_part.values())
 
     def spread(self, dense: torch.Tensor) -> PackedTensor:
         """The number of its fibre at every entry, 0 in padding. Differentiable."""
-        return self._packed(_Spread.apply(self, dense))
+        return self._packed(self._spread(dense) if is_transformed() else _Spread.apply(self, dense))
 
     def largest(self, packed: PackedTensor) -> torch.Tensor:
         """The maximum over each fibre, -infinity where there is no entry; NaN wins. It has no gradient."""
         with torch.no_grad():
-            return self._reduced(packed, semiring="max_times")
+            values = (each.detach() for each in packed.values_by_part.values())  # no_grad keeps tangents
+            return self._reduced(self._packed(values), semiring="max_times")
 
     def _packed(self, values) -> PackedTensor:
         return PackedTensor(self.pattern, dict(zip(self.pattern.parts, values)))

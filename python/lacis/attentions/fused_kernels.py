@@ -82,9 +82,9 @@ class Kernels:
     def _shares(self, q, k, lse, pattern, operands, ij: str) -> tuple[Traced, list[Traced]]:
         """The shares again, and the leaves. One that dropout drops has a sign."""
         leaves = self._leaves(q, k, pattern, operands, ij)
-        p = torch.exp(replayed(self.body, leaves) - lse.at((*self.z, "i")))
+        p = combine("exp", replayed(self.body, leaves) - lse.at((*self.z, "i")))
         if self.dropout:
-            p = torch.where(self.dropout.kept(p, operands[-1].at(())), p, -p)
+            p = combine("where", self.dropout.kept(p, operands[-1].at(())), p, -p)
         return Traced.of(p.trace, p.read("p"), True), leaves  # made once for all that read it
 
     def _left(self, p: Traced) -> Traced:
@@ -100,7 +100,7 @@ class Kernels:
         delta = delta.at((*z, "i"))
         if self.dropout:
             left = self._left(p)
-            return left, left * of_shares - torch.abs(p) * delta, leaves
+            return left, left * of_shares - combine("abs", p) * delta, leaves
         return p, p * (of_shares - delta), leaves
 
     def _of(self, leaves, changed: Traced, number: int) -> Traced:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
+
 from ..patterns import Pattern
 
 COLUMNS = "columns"
@@ -15,7 +17,8 @@ def kept_of(pattern: Pattern, key, make: Callable[[], Pattern]) -> Pattern:
     """What `make` makes of a pattern, once until the pattern changes."""
     pattern._forget_changed()
     if key not in pattern._kept:
-        pattern._kept[key] = make()
+        with torch.inference_mode(False):  # calls that record gradients read it, too
+            pattern._kept[key] = make()
     return pattern._kept[key]
 
 

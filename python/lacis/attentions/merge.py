@@ -28,11 +28,9 @@ def merge_attention(parts) -> tuple[torch.Tensor, torch.Tensor]:
     >>> o, lse.exp()
     (tensor([[2., 2.]]), tensor([2.]))
 
-    Raises `DataError` for no parts, and for parts of different shapes.
+    Raises `DataError` for what are no such pairs, for none, and for parts of different shapes.
     """
-    parts = [tuple(part) for part in parts]
-    if not parts or any(len(part) != 2 for part in parts):
-        raise DataError("merge_attention: pairs (output, lse) are needed, one at least")
+    parts = _pairs(parts)
     first, log = parts[0]
     for n, (output, lse) in enumerate(parts):
         if output.shape != first.shape or lse.shape != output.shape[:-1]:
@@ -50,6 +48,28 @@ def merge_attention(parts) -> tuple[torch.Tensor, torch.Tensor]:
         return merged.to(first.dtype), lse.to(log.dtype)
     merged, lse = _Merged.apply(outputs.flatten(1, -2), logs.flatten(1), first.dtype)
     return merged.reshape(first.shape), lse.reshape(log.shape).to(log.dtype)
+
+
+def _pairs(parts) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    try:
+        found = [(output, lse) for output, lse in parts]
+    except (TypeError, ValueError):
+        found = []
+    if not found:
+        raise DataError("merge_attention: pairs (output, lse) are needed, one at least")
+    first = found[0][0]
+    for n, pair in enumerate(found):
+        for name, x in zip(("output", "lse"), pair):
+            if not isinstance(x, torch.Tensor) or not x.is_floating_point():
+                what = x.dtype if isinstance(x, torch.Tensor) else type(x).__name__
+                raise DataError(f"merge_attention: {name} of part {n} must be a floating point tensor, not {what}")
+            if x.device != first.device:
+                raise DataError(
+                    f"merge_attention: {name} of part {n} is on {x.device}, the first output on {first.device}"
+                )
+    if first.ndim < 2:
+        raise DataError(f"merge_attention: an output is [..., Sq, Dv], not {list(first.shape)}")
+    return found
 
 
 def merged_parts(outputs: torch.Tensor, logs: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:

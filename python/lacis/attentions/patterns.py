@@ -20,6 +20,7 @@ from ..patterns import Pattern
 from ..patterns.build import build_pattern, for_tensor
 from ..patterns.mask import check_bool
 from ..patterns.recent import RecentPatterns
+from ..patterns.seen import changes
 from ..patterns.structure import Structure
 from ..patterns.uneven import uneven_axes
 from ..sparsifiers import PatternRule
@@ -104,8 +105,9 @@ def _of_rule(rule: PatternRule, q, k) -> Chosen:
     if rule.blocks is not None:
         pattern = _of_lists(rule.blocks(q, k), q, k, (rule.block, rule.block), sound=True)
     else:
-        said = repr(rule)
-        rule = _first_of(_Said(type(rule), said, rule)) if rule.pure else rule
+        said = _fields_of(rule)
+        if rule.pure and not any(isinstance(field, _Seen) for _, field in said):
+            rule = _first_of(_Said(type(rule), said, rule))
 
         def make():
             layout = rule.layout(q.shape[1], rows, columns, rule.block)
@@ -119,12 +121,36 @@ def _of_rule(rule: PatternRule, q, k) -> Chosen:
     return Chosen(pattern, [] if mask is None else [mask])
 
 
+class _Seen:
+    """A tensor as it is now; equal to itself until it changes."""
+
+    def __init__(self, tensor: torch.Tensor):
+        self.tensor, self.now = tensor, None if tensor.is_inference() else changes(tensor)
+
+    def __eq__(self, other):
+        return isinstance(other, _Seen) and self.tensor is other.tensor and self.now == other.now is not None
+
+    def __hash__(self):
+        return id(self.tensor)
+
+
+def _fields_of(rule: PatternRule) -> tuple:
+    """What its answers follow from, its tensors as they are now. What else it keeps to itself counts if it is pure."""
+    found = []
+    for name, value in vars(rule).items():
+        if isinstance(value, torch.Tensor):
+            found.append((name, _Seen(value)))
+        elif name[0] != "_" or (rule.pure and name != "_token"):
+            found.append((name, repr(value)))
+    return tuple(found)
+
+
 @dataclasses.dataclass(frozen=True)
 class _Said:
     """A rule by what it says, of which its fields are all."""
 
     kind: type
-    fields: str
+    fields: tuple
     rule: PatternRule = dataclasses.field(compare=False)
 
 
@@ -132,7 +158,8 @@ class _Said:
 def _first_of(said: _Said) -> PatternRule:
     """One rule for all that say the same, which nobody else can change: its patterns, and its mask as it was traced,
     serve a rule that is made anew at each call."""
-    return copy.deepcopy(said.rule)
+    with torch.inference_mode(False):  # what it makes is for calls that record gradients, too
+        return copy.deepcopy(said.rule)
 
 
 def _of_block_mask(given, q, k) -> Chosen:
@@ -141,7 +168,8 @@ def _of_block_mask(given, q, k) -> Chosen:
     kept, key = _OF_LISTS.setdefault(given.kv_indices, {}), (*q.shape[:3], k.shape[2], q.device, block)
     seen, pattern = kept.get(key, ((), None))
     if pattern is None or any(mine is not other for mine, other in zip(seen, lists)):
-        pattern = _of_layout(given.to_dense().bool(), q, k, block, name="BlockMask")
+        with torch.inference_mode(False):
+            pattern = _of_layout(given.to_dense().bool(), q, k, block, name="BlockMask")
         kept[key] = lists, pattern
     noop = sys.modules["torch.nn.attention.flex_attention"].noop_mask
     return Chosen(pattern, [] if given.mask_mod is noop else [given.mask_mod])

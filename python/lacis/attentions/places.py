@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arithmetic of the coordinates of scores: between which whole numbers it stays, as a place in a tensor must."""
+"""Arithmetic of coordinates and of whole numbers that are read: between which it stays, as a place in a tensor must."""
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
+
+import torch
 
 from ..capture.chain import Expression
 
@@ -28,31 +31,35 @@ class Whole(NamedTuple):
     """The least and the most that a whole number can be, None of a condition.
 
     No number on the way has a larger magnitude than `largest`; `divides_below_zero` says that one below 0 may be
-    divided.
+    divided. `dtype` is that which torch has it in, None of constants.
     """
 
     bounds: Bounds | None
     largest: int
     divides_below_zero: bool = False
+    dtype: torch.dtype | None = None
 
 
-def whole(body: Expression, lengths: dict[str, int]) -> Whole | None:
-    """What is known of arithmetic and conditions of coordinates, which are below these lengths.
+def whole(body: Expression, lengths: dict[str, int], reads: dict[int, Whole] | None = None) -> Whole | None:
+    """What is known of arithmetic and conditions of coordinates, which are below these lengths, and of `reads`.
 
-    None of what is not made of whole numbers, and of quotients by anything but constants above 0.
+    None of what is not made of whole numbers, of what torch's dtype may not hold, and of quotients by anything but
+    constants above 0.
 
     >>> whole(("mod", ("sub", ("index", "i"), ("index", "j")), ("number", 3)), {"i": 4, "j": 8})
-    Whole(bounds=(0, 2), largest=9, divides_below_zero=True)
+    Whole(bounds=(0, 2), largest=9, divides_below_zero=True, dtype=torch.int64)
     """
     operation, *parts = body
     if operation == "index":
-        return Whole((0, lengths[parts[0]] - 1), lengths[parts[0]])
+        return Whole((0, lengths[parts[0]] - 1), lengths[parts[0]], dtype=torch.int64)
+    if operation in ("read", "element"):
+        return (reads or {}).get(parts[0] if operation == "read" else parts[0][1])
     if operation == "number":
         number = int(parts[0]) if float(parts[0]).is_integer() else None
         return None if number is None else Whole((number, number), abs(number))
     if operation not in CONDITIONS and operation not in _JOINED:
         return None
-    found = [whole(part, lengths) for part in parts]
+    found = [whole(part, lengths, reads) for part in parts]
     return None if None in found else _joined(operation, found)
 
 
@@ -70,7 +77,11 @@ def _joined(operation: str, found: list[Whole]) -> Whole | None:
         largest = max(largest, abs(least // by * by))  # what the remainder is the rest of
         divides = divides or least < 0
     own = _JOINED[operation](*numbers)
-    return Whole(own, max(largest, *map(abs, own)), divides)
+    dtypes = [each.dtype for each in found if each.bounds is not None and each.dtype is not None]
+    dtype = functools.reduce(torch.promote_types, dtypes) if dtypes else None
+    if dtype is not None and not torch.iinfo(dtype).min <= own[0] <= own[1] <= torch.iinfo(dtype).max:
+        return None  # torch begins again at the other end
+    return Whole(own, max(largest, *map(abs, own)), divides, dtype)
 
 
 def bounds(body: Expression, lengths: dict[str, int]) -> Bounds | None:

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 
 import torch
 
 from ..errors import DataError
+from .arguments import require_real
 
 
 def at_entries(name: str, function: Callable, arguments: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -20,8 +22,11 @@ def at_entries(name: str, function: Callable, arguments: Sequence[torch.Tensor])
     if not arguments[0].numel():
         return arguments[0]
     try:
-        return torch.vmap(function)(*arguments)
-    except (RuntimeError, ValueError) as error:
+        found = torch.vmap(function)(*arguments)
+        if not isinstance(found, torch.Tensor) or found.shape != arguments[0].shape:
+            raise ValueError("it must answer one number or bool")
+        return found
+    except (RuntimeError, ValueError, TypeError, IndexError) as error:
         code = getattr(function, "__code__", None)
         where = {} if code is None else {"location": (code.co_filename, code.co_firstlineno)}
         raise DataError(
@@ -48,9 +53,9 @@ class Scores:
         if self.score is not None:
             values = at_entries("score", self.score, (values, *where)).to(values.dtype)
         if self.bias is not None:
-            values = values + self.bias[b, h, i, j]
+            values = (values + self.bias[b, h, i, j]).to(values.dtype)
         if self.adds_padding:
-            values = values + self.key_padding[b, j]
+            values = (values + self.key_padding[b, j]).to(values.dtype)
         elif self.key_padding is not None:
             kept = self.key_padding[b, j] != 0
         for mask in self.masks:
@@ -65,21 +70,41 @@ class Scores:
         if not isinstance(padding, torch.Tensor) or list(padding.shape) != wanted:
             what = list(padding.shape) if isinstance(padding, torch.Tensor) else type(padding).__name__
             raise DataError(f"key_padding: a tensor [B, Sk] = {wanted} is needed, not {what}")
+        require_real("key_padding", padding)
         return padding
 
 
 def _broadcast(name: str, tensor, shape) -> torch.Tensor:
     if not isinstance(tensor, torch.Tensor):
         raise DataError(f"{name}: a tensor is needed, not {type(tensor).__name__}")
+    require_real(name, tensor)
     try:
         return tensor.expand(shape)
     except RuntimeError:
         raise DataError(f"{name}: {list(tensor.shape)} does not broadcast to [B, H, Sq, Sk] = {list(shape)}") from None
 
 
-def window_sides(window) -> tuple:
-    """How many keys before and after a query its window has: the pair, or one number for both."""
-    return (window, window) if isinstance(window, int) else tuple(window)
+def window_sides(window) -> tuple[int, int]:
+    """How many keys before and after a query its window has: the pair, or one number for both.
+
+    >>> window_sides(2), window_sides([3, 0])
+    ((2, 2), (3, 0))
+    """
+    sides = window if isinstance(window, (tuple, list)) else (window, window)
+    try:
+        left, right = (side if type(side) is int else _whole(side) for side in sides)
+    except (TypeError, ValueError):
+        left = right = -1
+    if left < 0 or right < 0:
+        raise DataError(f"attention: window is a whole number or a pair, 0 or more, not {window!r}")
+    return left, right
+
+
+def _whole(number) -> int:
+    """What is a whole number in memory of the host."""
+    if isinstance(number, torch.Tensor):
+        raise TypeError("a tensor, whose number may lie on a device")
+    return operator.index(number)
 
 
 class Positions:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 
 import torch
@@ -12,9 +11,9 @@ import torch
 from ..capture.chain import Expression, Read, Trace
 from ..capture.traced import Traced, combine, coordinates
 from ..errors import DataError
-from .captures import EXACT, Capture, Captures
+from .captures import Capture, Captures
+from .exact import most_of_reads
 from .layouts import Layout
-from .places import CONDITIONS, whole
 from .said import kind_of_tensor, number_of, said
 from .scores import Scores
 
@@ -105,11 +104,13 @@ def _traced_scores(changes: Scores, layout: Layout, wide, half, tensors: list[to
     used = [n for n, name in enumerate(captures.names()) if name in read]
     names = ["score", *(captures.names()[n] for n in used)]
     body = _renamed(found.body, [names.index(name) for name in read])
-    if "score" not in read or not _is_exact(body, tuple(zip(letters, layout.shape))):
+    dtypes = tuple(captures.tensors[n].dtype for n in used)
+    most = most_of_reads(body, tuple(zip(letters, layout.shape)), dtypes, wide) if "score" in read else None
+    if most is None:
         return None
     held = len(tensors)
     numbers = [number_of(captures.tensors[n], tensors) for n in used]
-    sources = [(number, captures.made[n]) for number, n in zip(numbers, used)]
+    sources = [(number, dataclasses.replace(captures.made[n], most=most)) for number, n in zip(numbers, used)]
     if key is not None and captures.only_read and len(tensors) == held:
         if len(_TRACED) == _MOST:
             _TRACED.clear()
@@ -144,28 +145,6 @@ def _renamed(body: Expression, numbers: list[int]) -> Expression:
     if body[0] == "read":
         return ("read", numbers[body[1]])
     return (body[0], *(_renamed(part, numbers) if isinstance(part, tuple) else part for part in body[1:]))
-
-
-def _reads(body: Expression) -> bool:
-    return body[0] == "read" or any(isinstance(part, tuple) and _reads(part) for part in body[1:])
-
-
-@functools.lru_cache(maxsize=1024)
-def _is_exact(body: Expression, lengths: tuple[tuple[str, int], ...]) -> bool:
-    """Are whole numbers small enough, and is what is compared or divided to whole ones whole?"""
-    return _has_exact_parts(body, dict(lengths))
-
-
-def _has_exact_parts(body: Expression, lengths: dict[str, int]) -> bool:
-    if body[0] in ("read", "index", "number"):
-        return body[0] != "index" or lengths[body[1]] <= EXACT
-    if not _reads(body):
-        found = whole(body, lengths)
-        if found is not None or body[0] in (*CONDITIONS, "floordiv", "mod"):
-            return found is not None and found.largest <= EXACT
-    elif body[0] in ("floordiv", "mod"):
-        return False
-    return all(_has_exact_parts(part, lengths) for part in body[1:])
 
 
 def replayed(body: Expression, leaves: list[Traced]) -> Traced | float:

@@ -7,7 +7,6 @@ import torch
 
 from ..errors import DataError
 from .chain import Expression, Read, Trace
-from .expression import parse_statement
 
 _CAN = "a chain takes einsum, softmax, map, arithmetic, comparisons, torch.where and functions like torch.exp"
 # Functions of torch, and methods of tensors, by the operation that emit/chain.py writes.
@@ -21,8 +20,9 @@ _OPERATORS = {
     "abs": "abs", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne", "and": "and", "or": "or",
     "invert": "not",
 }  # fmt: skip
-_SWAPPED = {"radd": "add", "rsub": "sub", "rmul": "mul", "rtruediv": "div"}
-_BOOL = {"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "kept"}
+_SWAPPED = {"radd": "add", "rsub": "sub", "rmul": "mul", "rtruediv": "div", "rand": "and", "ror": "or"}
+_LOGIC = {"and", "or", "not"}
+_BOOL = {"lt", "le", "gt", "ge", "eq", "ne", "kept", *_LOGIC}
 
 
 class Traced:
@@ -122,6 +122,8 @@ def table(trace: Trace, name: str, axes: int) -> Traced:
 
 def _operator(name: str, swapped: bool = False):
     def method(self, *others):
+        if name in _LOGIC and not all(map(_is_bool, (self, *others))):
+            raise DataError("kernel: '&', '|' and '~' of numbers are of their bits; a chain has them of comparisons")
         return combine(name, *((*others, self) if swapped else (self, *others)))
 
     return method
@@ -132,14 +134,45 @@ for _table, _back in ((_OPERATORS, False), (_SWAPPED, True)):
         setattr(Traced, f"__{_name}__", _operator(_operation, _back))
 
 
+def _is_bool(argument) -> bool:
+    return argument.is_bool if isinstance(argument, Traced) else isinstance(argument, bool)
+
+
+def _typed(operation: str, arguments):
+    """What is made of the arguments: in arithmetic and comparisons a condition is 1 or 0, and a number is one where
+    conditions are joined."""
+    if operation in _LOGIC:
+        return [a if _is_bool(a) or not isinstance(a, Traced) else combine("ne", a, 0.0) for a in arguments]
+    if operation not in _BOOL and len(arguments) > 1 and all(map(_is_bool, arguments)):
+        raise DataError(f"kernel: '{operation}' of conditions; & and | join them, torch.where makes numbers of them")
+    return [combine("where", a, 1.0, 0.0) if isinstance(a, Traced) and a.is_bool else a for a in arguments]
+
+
+def _chosen(condition, one, other) -> Traced:
+    """`torch.where`, of conditions too."""
+    if not isinstance(condition, Traced) or not condition.is_bool:
+        raise DataError("kernel: torch.where chooses by a comparison")
+    if _is_bool(one) and _is_bool(other):
+        return combine("or", combine("and", condition, one), combine("and", combine("not", condition), other))
+    return _combined("where", condition, *_typed("number", (one, other)))
+
+
 def combine(operation: str, *arguments) -> Traced:
     """An operation on elements; an operand without letters is aligned at the last axes, as torch does."""
+    if operation == "where":
+        return _chosen(*arguments)
+    return _combined(operation, *_typed(operation, arguments))
+
+
+def _combined(operation: str, *arguments) -> Traced:
     made = [a for a in arguments if isinstance(a, Traced) and not isinstance(a, Argument)]
     if not made:
         raise DataError("kernel: arithmetic on arguments alone, whose axes have no letters yet; do it before the call")
     first = max(made, key=lambda t: (t.sampled, len(t.letters)))
     reads: list[Read] = []
     parts: list[Expression] = [_part(argument, first, reads) for argument in arguments]
+    if operation in _LOGIC:
+        parts = [("ne", part, ("number", 0.0)) if part[0] == "number" else part for part in parts]
     return Traced(first.trace, reads, (operation, *parts), first.letters, first.sampled)
 
 
@@ -174,81 +207,6 @@ def _renumbered(body: Expression, numbers: list[int]) -> Expression:
     if body[0] == "read":
         return ("read", numbers[body[1]])
     return (body[0], *(_renumbered(part, numbers) if isinstance(part, tuple) else part for part in body[1:]))
-
-
-def traced_einsum(expression: str, operands) -> Traced:
-    """`lacis.einsum` inside of a function that is traced."""
-    terms, output = parse_statement(expression)
-    if len(terms) != len(operands):
-        raise DataError(f"einsum: '{expression}' names {len(terms)} operands, {len(operands)} are given")
-    trace = next(o for o in operands if isinstance(o, Traced)).trace
-    again = trace.pattern if any(isinstance(o, Argument) and o.is_pattern for o in operands) else None
-    global_letter = dict(zip(output, again[1])) if again and len(again[1]) == len(output) else {}
-    for term, operand in zip(terms, operands):
-        if not isinstance(operand, Traced):
-            raise DataError(
-                f"kernel: {type(operand).__name__} in '{expression}'; give tensors as arguments of the function"
-            )
-        if len(term) != len(operand.shape):
-            raise DataError(
-                f"einsum: '{''.join(term)}' in '{expression}' names {len(term)} axes of {len(operand.shape)}"
-            )
-        for letter, known in zip(term, operand.letters):
-            if global_letter.setdefault(letter, known) != known:
-                raise DataError(
-                    f"kernel: '{letter}' in '{expression}' is '{known}' and '{global_letter[letter]}' before"
-                )
-    for term, operand in zip(terms, operands):
-        before = operand.used or (None,) * len(term)
-        for letter, size, known in zip(term, operand.shape, before):
-            if letter not in global_letter:
-                again = known is not None and known not in global_letter.values()
-                global_letter[letter] = known if again else trace.letter(letter, size)
-            if trace.sizes[global_letter[letter]] != size:
-                other = trace.sizes[global_letter[letter]]
-                raise DataError(f"einsum: '{letter}' in '{expression}' has size {size} and {other}")
-    named = lambda letters: tuple(global_letter[letter] for letter in letters)
-    for term, operand in zip(terms, operands):
-        if isinstance(operand, Argument):
-            operand.used = operand.used or named(term)
-    return _product(trace, expression, [named(term) for term in terms], operands, named(output))
-
-
-def _product(trace: Trace, expression: str, terms, operands, output) -> Traced:
-    patterns = [(o.name, term) for o, term in zip(operands, terms) if isinstance(o, Argument) and o.is_pattern]
-    for name, own in patterns:
-        wanted = (name, (*(letter for letter in output if letter not in own), *own))
-        if not set(own) <= set(output) or output != wanted[1]:
-            raise DataError(
-                f"kernel: '{expression}' samples on a pattern, whose letters, behind those of a batch, are the output's"
-            )
-        if trace.pattern not in (None, wanted):
-            raise DataError(f"kernel: '{expression}' is on another pattern; the statements of a chain share one")
-        trace.pattern = wanted
-    divisor, reads, on_pattern = None, [], bool(patterns)
-    for operand, term in zip(operands, terms):
-        if isinstance(operand, Argument):
-            if not operand.is_pattern:
-                reads.append(Read(operand.name, term))
-            continue
-        on_pattern |= operand.sampled
-        if operand.divisor and divisor is None and set(operand.divisor.letters) <= set(output):
-            divisor, operand = (
-                operand.divisor,
-                Traced(trace, operand.reads, operand.body, operand.letters, operand.sampled),
-            )
-        reads.append(operand.read())
-    if not reads:
-        raise DataError(f"kernel: '{expression}' has no values; give it a dense operand")
-    sampled = on_pattern and trace.pattern is not None and output == trace.pattern[1]
-    if on_pattern and not sampled and set(trace.pattern[1]) <= set(output):
-        raise DataError(f"kernel: '{expression}' spreads entries over a dense result, for which a chain has no code")
-    body: Expression = ("read", 0)
-    for number in range(1, len(reads)):
-        body = ("mul", body, ("read", number))
-    loops = {letter for read in reads for letter in read.letters}
-    reduce = "add" if loops - set(output) else None
-    return Traced.of(trace, trace.add("s" if sampled else "a", output, reads, body, sampled, reduce), sampled, divisor)
 
 
 def coordinates(trace: Trace, letters) -> list[Traced]:

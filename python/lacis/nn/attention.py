@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import types
 
@@ -10,11 +11,12 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
-from ..errors import ScheduleError
+from ..errors import DataError, ScheduleError
 from ..formats import Bsr, Sum
-from .changes import changes_of, in_turn
+from .changes import as_autocast, changes_of, in_turn, written_out
 from .flex import FlexCall, answered, kept, operator, outside_graphs, seen
-from .hugging_face import Opened, configured
+from .hugging_face import Opened
+from .recomputed import entered_again
 from .rule_patterns import RulePatterns
 from .standing import NOT_LAST, Standing, along_sequence
 from .watched import watching
@@ -31,10 +33,13 @@ class Door:
 
     def __init__(self, site, target: str):
         self.name, self.location, self.target = site.name, site.location, target
+        self.names = [site.name]  # all of the module
+        self.module, self.made, self.encoders = None, None, []  # weakly; its class while open; encoders around it
         self.rule = site.sparsifier
         self.score = next((step.function for step in site.of("score")), None)
         self.steps = {"forward": site.loop_steps, **site.kernel_steps}
         self.calls, self.hook, self.kernels = 0, None, None
+        self.watches, self.in_graph = False, False  # compiled parts of its module, which count no calls; saw attention
         self.exported: dict = {}  # kernels of exported programs by their keys
         self.configured: list[tuple] = []  # what looks attention up in it, and its configurations before and while open
         if self.rule is None:
@@ -74,16 +79,37 @@ class Door:
 
     def run(self, forward, args, kwargs):
         """The module's own forward, with its calls of attention on the pattern."""
-        before = None if torch.compiler.is_compiling() else self.calls  # a graph would be of this number
-        with _Calls(self), seen(), Opened(self, (*args, *kwargs.values())):
-            result = forward(*args, **kwargs)
-        if before is not None and self.calls == before:
+        if torch.compiler.is_compiling():  # a graph would be of the number of calls
+            try:  # torch ends no graph in the midst of it, so that what is no one graph runs below, outside of graphs
+                return self._run(forward, args, kwargs)
+            except ScheduleError:
+                raise
+        before, watched, self.watches = self.calls, self.watches, True
+        try:
+            with seen():
+                result = outside_graphs(self._run, forward, args, kwargs)
+        finally:
+            self.watches = watched
+        if self.calls == before and not self.in_graph:
             self.refuse(f"the module asked for no attention in its forward; {_HOW}")
         return result
+
+    def _run(self, forward, args, kwargs):
+        given = (*args, *kwargs.values())
+        with _Calls(self), seen(), Opened(self, given), entered_again(self._open, given):
+            return forward(*args, **kwargs)
+
+    @contextlib.contextmanager
+    def _open(self, given):
+        """What a recomputation runs in."""
+        with _Calls(self), seen(), Opened(self, given):
+            yield
 
     def _count(self) -> None:
         if not torch.compiler.is_compiling():
             self.calls += 1
+        elif self.watches:
+            self.in_graph = True
 
     def attend(self, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
         """`F.scaled_dot_product_attention` on the pattern."""
@@ -92,10 +118,12 @@ class Door:
             self.refuse(f"has a format, but no rule, and its attention no BlockMask; {_RULE}")
         if query.ndim not in (3, 4):
             self.refuse(f"attention of queries {list(query.shape)} has no code; they are [B, H, S, D] or [B, S, D]")
-        q, k, v = (x if x.ndim == 4 else x[:, None] for x in (query, key, value))
-        if k.shape[1] != q.shape[1] and not enable_gqa:
+        mask, is_causal = written_out(attn_mask, is_causal, query.device)
+        *operands, mask = as_autocast(query, key, value, mask)
+        q, k, v = (x if x.ndim == 4 else x[:, None] for x in operands)
+        if k.shape[1] not in (1, q.shape[1]) and not enable_gqa:
             self.refuse(f"queries have {q.shape[1]} heads, keys {k.shape[1]}, without enable_gqa")
-        changes = changes_of(attn_mask, q, k, query.ndim)
+        changes = changes_of(mask, q, k, query.ndim)
         options = {"causal": is_causal, "scale": scale, "dropout": dropout_p, "score": self.score}
         found = self._run_on(q, k, v, self.patterns.of(q, k), **options, **changes)
         return found if query.ndim == 4 else found[:, 0]
@@ -106,6 +134,7 @@ class Door:
         call = FlexCall.of(*given[:4])
         if call.why_not is not None:
             self.refuse(call.why_not)
+        query, key, value = as_autocast(query, key, value)
         k, v = (x.expand(query.shape[0], -1, -1, -1) if x.shape[0] == 1 else x for x in (key, value))
         pattern, mask = call.blocks, None
         if self.rule is not None:
@@ -118,9 +147,10 @@ class Door:
         options = {"scale": call.scale, "score": in_turn(call.score, self.score), "mask": mask, "return_lse": True}
         return answered(*self._run_on(query, k, v, pattern, **options))
 
-    def attend_configured(self, query, key, value, mask, score, bias, options, standing: Standing):
-        """What a model of transformers looks up by name, on the pattern."""
+    def attend_configured(self, query, key, value, mask, score, bias, options, standing: Standing, before: int | None):
+        """What a model of transformers looks up by name, on the pattern; `before` as many queries as are known."""
         self._count()
+        query, key, value = as_autocast(query, key, value)
         if self.rule is None and (mask is None or isinstance(mask, torch.Tensor)):
             self.refuse(f"has a format, but no rule, and its attention no BlockMask; {_RULE}")
         pattern, changes = mask, {}
@@ -130,14 +160,14 @@ class Door:
             changes = {"mask": kept(mask, query)} if blocks else changes_of(mask, query, key, 4)
         if bias is not None:
             changes["bias"] = bias + changes["bias"] if "bias" in changes else bias
-        options = {**options, **changes, "score": in_turn(score, self._score_of(query, key, standing))}
+        options = {**options, **changes, "score": in_turn(score, self._score_of(query, key, before))}
         return self._run_on(query, key, value, pattern, **options)
 
-    def _score_of(self, q, k, standing: Standing):
-        """The schedule's function, which counts queries as rules do."""
-        if self.score is not None and standing is Standing.ELSEWHERE:
+    def _score_of(self, q, k, before: int | None):
+        """The schedule's function, which counts queries along their sequence."""
+        if self.score is not None and before is None:
             self.refuse(NOT_LAST.format(q.shape[2], k.shape[2], "its score"))
-        return along_sequence(self.score, q, k) if self.score and standing is Standing.LAST else self.score
+        return along_sequence(self.score, q, before) if self.score and before else self.score
 
     def _run_on(self, q, k, v, pattern, **options):
         """The call, whose kernels are kept for who looks at them."""
@@ -146,8 +176,11 @@ class Door:
         leaves_python = torch.compiler.is_exporting() and not torch.compiler.is_dynamo_compiling()
         if torch.compiler.is_compiling() and not leaves_python:
             return lacis.attention(q, k, v, pattern, target=self.target, steps=self.steps, **options)
-        with watching() as seen:
-            found = lacis.attention(q, k, v, pattern, target=self.target, steps=self.steps, **options)
+        try:
+            with watching() as seen:
+                found = lacis.attention(q, k, v, pattern, target=self.target, steps=self.steps, **options)
+        except DataError as error:
+            self.refuse(str(error))
         if leaves_python:
             self.exported |= {each["exported"].key: each["exported"] for each in seen}
         else:
@@ -169,7 +202,8 @@ class Door:
         if need_weights:
             self.refuse("the module asks for attention weights, of which only sums are left; give need_weights=False")
         whole = F.multi_head_attention_forward
-        known = {**whole.__globals__, "scaled_dot_product_attention": self.attend}
+        # A module around this one looks for calls, too, and does not get this one.
+        known = {**whole.__globals__, "scaled_dot_product_attention": self.attend, "has_torch_function": _never}
         mine = types.FunctionType(whole.__code__, known, whole.__name__, whole.__defaults__, whole.__closure__)
         return mine(*args, need_weights=False, **kwargs)
 
@@ -184,7 +218,12 @@ class Door:
         return [f"'{self.name}' attends on {self.rule or 'its BlockMask'}: {ran}"]
 
     def __getstate__(self):
-        return {**self.__dict__, "hook": None, "kernels": None, "exported": {}, "configured": []}
+        of_this = {"module": None, "made": None, "encoders": [], "hook": None, "configured": []}
+        return {**self.__dict__, **of_this, "kernels": None, "exported": {}}
+
+
+def _never(operands) -> bool:
+    return False
 
 
 class _Calls(TorchFunctionMode):
@@ -196,77 +235,11 @@ class _Calls(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         if func is F.scaled_dot_product_attention:
+            if self.door.score is not None and torch.compiler.is_dynamo_compiling():  # which breaks a graph
+                return outside_graphs(lambda: self.door.attend(*args, **(kwargs or {})))
             return self.door.attend(*args, **(kwargs or {}))
         if func is F.multi_head_attention_forward:
             return self.door.attend_heads(*args, **(kwargs or {}))
         if func is operator:
             return outside_graphs(self.door.attend_flex, *args)
         return func(*args, **(kwargs or {}))
-
-
-def make_doors(model, schedule) -> list[Door]:
-    """Everything that can fail about the modules of a schedule; the model is not touched."""
-    doors = []
-    for site in schedule.modules:
-        door = Door(site, schedule.target)
-        module = model.get_submodule(site.name)
-        if "forward" in vars(module):
-            door.refuse(f"the forward of its {type(module).__name__} was replaced on the object")
-        door.configured = configured(module, door.refuse)
-        doors.append(door)
-    return doors
-
-
-def open_doors(model, doors, undo) -> None:
-    """Give each module a class of its own, below the one that it has, whose forward goes through its door."""
-    for door in doors:
-        module = model.get_submodule(door.name)
-        undo.will_assign(module, "__class__")
-        undo.will_fill(module.__dict__)
-        undo.will_fill(module._forward_pre_hooks)
-        module.__dict__["_lacis_door"] = door
-        door.hook = module.register_forward_pre_hook(stay_visible)
-        for each, _, config in door.configured:
-            undo.will_fill(each.__dict__)
-            each.__dict__["config"] = config
-        module.__class__ = _attending(type(module))
-
-
-def close_doors(model, doors, undo) -> None:
-    """The classes that the modules had."""
-    for door in doors:
-        module = model.get_submodule(door.name)
-        if vars(module).get("_lacis_door") is not door:  # its user put another in its place
-            continue
-        undo.will_assign(module, "__class__")
-        undo.will_fill(module.__dict__)
-        undo.will_fill(module._forward_pre_hooks)
-        door.hook.remove()
-        module.__class__ = type(module).__mro__[1]
-        del module.__dict__["_lacis_door"]
-        for each, before, config in door.configured:
-            if vars(each).get("config") is config:
-                undo.will_fill(each.__dict__)
-                each.__dict__["config"] = before
-
-
-def stay_visible(module, args) -> None:
-    """A hook, for which torch's encoder layers call the forward of their attention, and not past it."""
-
-
-def _attending(cls: type) -> type:
-    def forward(self, *args, **kwargs):
-        return self._lacis_door.run(super(made, self).forward, args, kwargs)
-
-    def reduce(self, protocol):
-        return _of_class, (cls,), self.__dict__
-
-    named = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
-    made = type(cls.__name__, (cls,), {**named, "forward": forward, "__reduce_ex__": reduce})
-    return made
-
-
-def _of_class(cls: type):
-    """What copies and files of a module begin with."""
-    made = _attending(cls)
-    return made.__new__(made)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import torch
+from torch.nn.attention.bias import CausalBias, CausalVariant
 
 
 def in_turn(first, second):
@@ -11,6 +12,30 @@ def in_turn(first, second):
     if first is None or second is None:
         return first or second
     return lambda s, b, h, i, j: second(first(s, b, h, i, j), b, h, i, j)
+
+
+def as_autocast(*tensors: torch.Tensor | None) -> tuple:
+    """The tensors in the dtype of autocast, where it is on; what is no floating point stays, and so does float64.
+
+    >>> with torch.autocast("cpu", torch.bfloat16):
+    ...     [None if x is None else x.dtype for x in as_autocast(torch.ones(1), torch.ones(1).bool(), None)]
+    [torch.bfloat16, torch.bool, None]
+    """
+    kind = tensors[0].device.type
+    if not torch.is_autocast_enabled(kind):
+        return tensors
+    dtype = torch.get_autocast_dtype(kind)
+    stays = lambda x: x is None or not x.is_floating_point() or x.dtype == torch.float64
+    return tuple(x if stays(x) else x.to(dtype) for x in tensors)
+
+
+def written_out(mask: torch.Tensor | None, causal: bool, device) -> tuple[torch.Tensor | None, bool]:
+    """The mask and `is_causal` of a call, of torch's `CausalBias` too, whose memory says nothing."""
+    if not isinstance(mask, CausalBias):
+        return mask, causal
+    if mask.seq_len_q == mask.seq_len_kv or mask.variant is CausalVariant.UPPER_LEFT:
+        return None, True
+    return mask._materialize(device), causal
 
 
 def changes_of(mask: torch.Tensor | None, q, k, ndim: int) -> dict:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import sys
 import threading
 from collections.abc import Callable
@@ -55,15 +56,26 @@ def configured(module: torch.nn.Module, refuse: Callable) -> list[tuple]:
     for each in module.modules() if loaded is not None else ():
         config = vars(each).get("config")
         before = getattr(config, "_attn_implementation", None)
-        if before is None or before == NAME or isinstance(each, loaded.PreTrainedModel):
+        if before is None or before == NAME or isinstance(each, loaded.PreTrainedModel) or _calls_torch(each):
             continue
-        if before not in _TAKEN:
-            refuse(f"attn_implementation='{before}' has masks of its own; load it with one of {', '.join(_TAKEN)}")
+        _require_taken(before, refuse)
         made = copy.copy(config)
         made._attn_implementation = {"": NAME}  # a name alone would reach the configurations inside, which are shared
-        made.lacis_masks_of = before
+        made.lacis_copy_of = config  # what its user sets later, and masks are made by
         found.append((each, config, made))
     return found
+
+
+def _require_taken(implementation: str, refuse: Callable) -> None:
+    if implementation not in _TAKEN:
+        refuse(f"attn_implementation='{implementation}' has masks of its own; load it with one of {', '.join(_TAKEN)}")
+
+
+def _calls_torch(module: torch.nn.Module) -> bool:
+    """Does its forward call torch itself, where its configuration says so, without the registry?"""
+    code = getattr(inspect.unwrap(type(module).forward), "__code__", None)
+    names = () if code is None else code.co_names
+    return "scaled_dot_product_attention" in names and "ALL_ATTENTION_FUNCTIONS" not in names
 
 
 def _answered(module, query, key, value, attention_mask=None, **given) -> tuple[torch.Tensor, None]:
@@ -76,38 +88,69 @@ def _answered(module, query, key, value, attention_mask=None, **given) -> tuple[
         )
     said = _said(last.door, module, query, attention_mask, given)
     fewer = query.shape[2] < key.shape[2]
-    standing = _standing(last.given, module, key) if fewer else Standing.UNSAID
-    found = last.door.attend_configured(query, key, value, *said, standing=standing)
+    looks = fewer or last.door.score is not None
+    standing, before = _standing(last.given, module, query.shape[2], key) if looks else (Standing.UNSAID, 0)
+    found = last.door.attend_configured(query, key, value, *said, standing=standing, before=before)
     return found.transpose(1, 2).contiguous(), None
 
 
-def _standing(given, module, key: torch.Tensor) -> Standing:
-    """Are the keys all of a sequence that came through a cache, so that the queries are its last?
+def _standing(given, module, queries: int, key: torch.Tensor) -> tuple[Standing, int | None]:
+    """Are the keys all of a sequence that came through a cache, so that the queries are its last? And how many queries
+    came before; None where that is not known.
 
     One of a fixed length is none of these: it holds places for keys that are to come.
     """
     caches = sys.modules.get("transformers.cache_utils")
-    if caches is None:
-        return Standing.UNSAID
-    cache = next((each for each in given if isinstance(each, caches.Cache)), None)  # its name differs between versions
-    mine = getattr(cache, "self_attention_cache", cache)  # of encoder and decoder two, of which a call does not say
-    if mine is None or (mine is not cache and isinstance(mine, caches.DynamicCache)):
-        return Standing.UNSAID
+    kind = () if caches is None else caches.Cache
+    cache = next((each for each in given if isinstance(each, kind)), None)  # its name differs between versions
+    own, keys = getattr(cache, "self_attention_cache", cache), key.shape[2]
     number = getattr(module, "layer_idx", None)
-    grows = isinstance(mine, caches.DynamicCache) and number is not None
-    return Standing.LAST if grows and mine.get_seq_length(number) == key.shape[2] else Standing.ELSEWHERE
+    follows = own is not cache and _held(cache.cross_attention_cache, number) is key
+    if cache is None or (queries >= keys and not follows):
+        return Standing.UNSAID, 0
+    length = _length(own, number)
+    if own is not cache and not _meets_itself(module, cache, number, key):
+        return Standing.UNSAID, None if length is None else length - queries
+    return (Standing.LAST, keys - queries) if length == keys else (Standing.ELSEWHERE, None)
+
+
+def _length(cache, number: int | None) -> int | None:
+    """How many tokens a layer has had; None where a cache does not say, as one of a fixed length."""
+    length = None if number is None else cache.get_seq_length(number)
+    return None if isinstance(length, torch.Tensor) else length
+
+
+def _held(cache, number: int | None) -> torch.Tensor | None:
+    """The keys of a layer, where the cache has them as they are."""
+    layers = getattr(cache, "layers", ()) if number is not None else ()
+    return getattr(next(iter(layers[number:]), None), "keys", None)
+
+
+def _meets_itself(module, cache, number: int | None, key: torch.Tensor) -> bool:
+    """Are the keys those of the decoder, and not of the encoder? A decoder has a cache of each; False in doubt."""
+    crosses = getattr(module, "is_cross_attention", None)
+    if isinstance(crosses, bool):
+        return not crosses
+    both = cache.self_attention_cache, cache.cross_attention_cache
+    for each in both:
+        if _held(each, number) is key:
+            return each is both[0]
+    own, other = (_length(each, number) for each in both)
+    return own == key.shape[2] != other
 
 
 def _said(door, module, query, mask, given: dict) -> tuple:
     """The mask, the score function, the bias, and all else that `lacis.attention` takes."""
-    if given.get("output_attentions") or getattr(module.config, "output_attentions", False):
+    config = module.config.lacis_copy_of
+    _require_taken(config._attn_implementation, door.refuse)
+    if given.get("output_attentions") or getattr(config, "output_attentions", False):
         door.refuse("the model asks for attention weights, of which only sums are left; leave output_attentions out")
     others = [name for name in _OTHERS if given.get(name) is not None]
     if others:
         door.refuse(f"its attention is given '{others[0]}', which has no code; leave the module out of the schedule")
     causal = given.get("is_causal")
     causal = getattr(module, "is_causal", True) if causal is None else causal
-    skipped = module.config.lacis_masks_of == "sdpa" and mask is None  # the mask that says no more than `causal`
+    skipped = config._attn_implementation == "sdpa" and mask is None  # the mask that says no more than `causal`
     options = {
         "causal": bool(causal and skipped and query.shape[2] > 1),
         "scale": given.get("scaling"),

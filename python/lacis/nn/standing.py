@@ -24,18 +24,18 @@ class Standing(enum.Enum):
 
 NOT_LAST = (
     "{} queries meet {} keys of a cache that are not those up to the queries, as one of a fixed length has places for "
-    "keys to come, and from where {} counts them is not known; take a cache that grows (transformers' DynamicCache), "
-    "or call the model with use_cache=False"
+    "keys to come and one of a window drops some, and from where {} counts them is not known; take a cache that keeps "
+    "all, as transformers' DynamicCache() without a config, or call the model with use_cache=False"
 )
 _FIRST: RecentPatterns[torch.Tensor] = RecentPatterns()  # the layers of a model share them
 
 
-def along_sequence(score: Callable, q: torch.Tensor, k: torch.Tensor) -> Callable:
-    """`score` of queries [B, H, Sq, D] that are the last of the sequence of keys [B, Hk, Sk, D], counted along it.
+def along_sequence(score: Callable, q: torch.Tensor, before: int) -> Callable:
+    """`score` of queries [B, H, Sq, D] with so many before them in their sequence, counted along it.
 
-    How many are before them is a number that is read, so that all steps of a generation share a kernel.
+    How many is a number that is read, so that all steps of a generation share a kernel.
     """
-    batch, before = q.shape[0], k.shape[2] - q.shape[2]
+    batch = q.shape[0]
     make = lambda: torch.full((batch,), before, device=q.device)
     first = _FIRST.found((batch, before, q.device), q.device, make)
     return lambda s, b, h, i, j: score(s, b, h, i + first[b], j)

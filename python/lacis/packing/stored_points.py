@@ -47,7 +47,7 @@ def stored_einsum(terms, output, operands, packed: int, pattern: Pattern) -> tor
 
 def is_looked_into(device: torch.device) -> bool:
     """Does a transform of torch or the compiler look into this call, or does autocast change it?"""
-    transformed = torch._C._are_functorch_transforms_active()
+    transformed = torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0
     return torch.compiler.is_compiling() or transformed or torch.is_autocast_enabled(device.type)
 
 

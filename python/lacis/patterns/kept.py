@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from .capturing import is_captured, own_capture, refuse_capture
 from .transforms import outside_transforms
 
@@ -42,7 +44,7 @@ class Kept(dict):
         captured = is_captured(pattern.device)
         if captured and waits():
             refuse_capture(pattern.device, f"{what} of a pattern")
-        with outside_transforms(pattern.storage.values(), what):
+        with outside_transforms(pattern.storage.values(), what), torch.inference_mode(False):  # gradients read it later
             made = make()
         if is_within and (not captured or self._capture is not None):
             self[key] = made

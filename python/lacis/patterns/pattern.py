@@ -205,8 +205,7 @@ class Pattern(Named):
         key = ("conversion", format)
 
         def make():
-            with torch.inference_mode(False):  # it is kept, and serves gradients later
-                conversion = convert(self, format)
+            conversion = convert(self, format)
             return conversion, conversion.pattern.changes
 
         conversion, made_at = self._keep(key, f"'{format}'", make)

@@ -41,8 +41,9 @@ def kernel(function) -> "ChainFunction":
 
     The function takes dense tensors and one `lacis.Pattern`, and returns a tensor made by `lacis.einsum`,
     `lacis.softmax`, `lacis.logsumexp`, arithmetic, comparisons, `torch.where` and functions of one number such as
-    `torch.exp`, or a tuple of them. It is run once for each kind of operands, with stand-ins for them. The first einsum
-    that has the pattern samples on it; what later ones read has its entries. Sizes of axes that the pattern lacks are
+    `torch.exp`, or a tuple of them; `map` of entries sees coordinates, as `PackedTensor.map`. It is run once for each
+    kind of operands, with stand-ins for them: numbers from outside are those of that run. The first einsum that has the
+    pattern samples on it; what later ones read has its entries. Sizes of axes that the pattern lacks are
     compiled in, but for those of a batch. Results after the first are dense, and float32 at least.
 
     >>> import torch, lacis

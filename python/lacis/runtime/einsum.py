@@ -6,7 +6,8 @@ from __future__ import annotations
 import torch
 
 from ..capture import Epilogue
-from ..capture.traced import is_traced, traced_einsum
+from ..capture.traced import is_traced
+from ..capture.traced_einsum import traced_einsum
 from ..errors import DataError, user_location
 from ..packing import PackedTensor
 from ..patterns import Pattern

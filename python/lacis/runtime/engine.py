@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..errors import ScheduleError
-from ..nn.attention import Door, close_doors, make_doors, open_doors
+from ..nn.attention import Door
+from ..nn.doors import close_doors, make_doors, open_doors
 from ..nn.row_gradient import RowGradient, make_row_gradients
 from ..schedule import Schedule, Site
 from .build import Built, build_model, compile_model
@@ -100,7 +101,7 @@ class ModelEngine:
         swap_in(self.model, built, undo)
         for each in rows:
             each.put_in(undo)
-        open_doors(self.model, doors, undo)
+        open_doors(doors, undo)
         if doors and (args or kwargs):
             run_example(self.model, {}, args, kwargs)
             for door in doors:
@@ -125,7 +126,7 @@ class ModelEngine:
         swap_out(self.model, self._built, undo)
         undo.will_set(self.__dict__, *_STATE)
         hooks, self._hooks = self._hooks, []
-        close_doors(self.model, self._doors, undo)
+        close_doors(self._doors, undo)
         for each in self._rows:
             each.take_out(undo)
         self._built, self._edges, self._doors, self._rows = None, {}, [], []
@@ -154,7 +155,7 @@ class ModelEngine:
 
     def attention_kernels(self, name: str):
         self._require(f"'{name}'")
-        door = next((door for door in self._doors if door.name == name), None)
+        door = next((door for door in self._doors if name in door.names), None)
         if door is None:
             raise ScheduleError(f"'{name}' has no verbs, so its attention is torch's own; call sparsify on it")
         return door.kernels_of()

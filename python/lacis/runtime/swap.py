@@ -9,7 +9,7 @@ import torch
 
 from ..errors import ScheduleError
 from ..nn import TakesDenseState
-from ..nn.attention import stay_visible
+from ..nn.doors import stay_visible
 
 
 class Undo(contextlib.ExitStack):

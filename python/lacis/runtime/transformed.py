@@ -74,9 +74,13 @@ def einsum(operands, storage, shape, key: str, packed_shape, companions) -> torc
 
 
 def run(family: Family, operands, arrays: dict[Array, torch.Tensor], shape, packed_shape) -> torch.Tensor:
-    """A kernel on the arrays by name; those that it does not take are there for its gradients."""
+    """A kernel on the arrays by name; those that it does not take are there for its gradients.
+
+    Values are none of these: the gradient of a gradient would take them for its own.
+    """
     own = family.kernel.names
-    names = (*own, *(name for name, tensor in arrays.items() if tensor is not None and name not in own))
+    others = (name for name, tensor in arrays.items() if tensor is not None and name not in own)
+    names = (*own, *(name for name in others if name[1] or name[2] != VALUES))
     call = TransformedCall(family.key, tuple(shape), tuple(packed_shape), len(operands), len(own), names)
     return call(*operands, *(arrays[name] for name in names))
 

@@ -30,6 +30,8 @@ class KMeans(PatternRule):
         unit = lambda x: torch.nn.functional.normalize(x, dim=-1)
         queries, keys = map(unit, means_of_blocks(q, k, self.block))
         points, count = torch.cat([queries, keys], 2), keys.shape[2]
+        if not count:
+            return torch.zeros(*queries.shape[:3], 0, dtype=torch.int64, device=q.device)
         begin = torch.arange(self.clusters, device=q.device) * count // self.clusters
         centroids = keys[:, :, begin]
         for _ in range(self.iterations):
