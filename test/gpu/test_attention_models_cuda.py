@@ -48,8 +48,9 @@ def test_models_of_hugging_face_at_density_1(name):
     ours, theirs = (
         torch.autograd.grad(y, m.parameters(), slope, allow_unused=True) for y, m in ((found, model), (want, other))
     )
+    most = max(each.norm() for each in theirs if each is not None)  # biases of keys have none, but for rounding
     for one, each in zip(ours, theirs):
-        assert each is None or (one - each).norm() <= 2**-4 * each.norm() + 1e-6
+        assert each is None or (one - each).norm() <= 2**-4 * each.norm() + 2**-8 * most
 
 
 def test_generation_with_a_cache_of_keys():

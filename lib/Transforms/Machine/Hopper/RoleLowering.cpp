@@ -108,6 +108,15 @@ void RoleLowering::releasePrevious(Instructions &i) {
   previous.clear();
 }
 
+/// Do lanes read what is at the place, and not products alone?
+static bool isReadByLanes(ReleaseOp op) {
+  auto isRead = [](Value tile) { return llvm::any_of(tile.getUsers(), llvm::IsaPred<ReadColumnsOp, ReadTileOp>); };
+  return llvm::any_of(op.getRing().getUsers(), [&](Operation *user) {
+    auto acquire = dyn_cast<AcquireOp>(user);
+    return acquire && llvm::any_of(acquire.getTiles(), isRead);
+  });
+}
+
 void RoleLowering::lower(OpBuilder &b, ReleaseOp op) {
   Instructions i(b, op.getLoc());
   const RingPlace &place = memory.rings.find(ringOf(op.getRing()))->second;
@@ -119,6 +128,8 @@ void RoleLowering::lower(OpBuilder &b, ReleaseOp op) {
     before = at[Previous];
   } else if (awaited.contains(ringOf(op.getRing()))) {
     bool isLater = awaited.isStored(ringOf(op.getRing()));
+    if (!isLater && isReadByLanes(op))
+      NVVM::SyncWarpOp::create(b, op.getLoc(), i.constant(-1)); // the arrival speaks for the reads of each lane
     if (!isLater)
       i.arriveIf(i.equal(group.lane, 0), here);
     before = isLater ? here : at[Previous];
