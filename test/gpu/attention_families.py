@@ -12,8 +12,8 @@ import lacis
 # What its kernels are called: of the output, of the gradients by rows and by columns, and what stands beside them.
 NAMES = ("attention", "rows", "columns", "row_products", "merge_parts", "block_lists")
 DEPTHS = (64, 128)
-# Racecheck reports the reads of a line that several bulk copies bring in parts, all of which one barrier waits for. Lines
-# that one copy brings, by the same barrier, it does not report; and a thousand runs of these answer the same bits.
+# Racecheck reports the reads of a line that several bulk copies bring in parts, all of which one barrier waits for.
+# Lines that one copy brings, by the same barrier, it does not report; a thousand runs of these answer the same bits.
 NOT_FOLLOWED = {"racecheck": ("causal 16, 128", "causal 32, 128")}
 
 
