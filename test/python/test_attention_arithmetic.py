@@ -24,6 +24,7 @@ BITS = {
     "a constant": lambda s, b, h, i, j: torch.where((i >= j) & True | False, s, 2 * s),
     "a flag that is one": lambda s, b, h, i, j: torch.where(FLAGS[h] == 1, s, -s),
     "a choice of conditions": lambda s, b, h, i, j: torch.where(torch.where(i > 3, j > i, FLAGS[h]), s, -s),
+    "a choice of constants": lambda s, b, h, i, j: torch.where(torch.where(j > 2, True, False), s, -s),
     "words of numbers": lambda s, b, h, i, j: torch.where(torch.logical_and(i, torch.logical_not(j)), s, -s),
     "bits of numbers": lambda s, b, h, i, j: torch.where((i & j) == 0, s, -s),
     "turned bits": lambda s, b, h, i, j: torch.where(~i < -3, s, -s),

@@ -176,7 +176,6 @@ STATEMENTS = {
     "a tensor of no axes": {"score": lambda s, b, h, i, j: s * WEIGHTS[0]},
     "a bias that is one number": {"bias": torch.ones(1)},
     "whole numbers that float32 has not": {"score": lambda s, b, h, i, j: s + LARGE[j]},
-    "a mask that branches": {"mask": lambda b, h, i, j: torch.where(j > 2, True, False)},
     "a mask of fractions": {"mask": lambda b, h, i, j: j <= 0.3 * i},
     "a mask of large numbers": {"mask": lambda b, h, i, j: (i * 3**14 + j) % 2 == 0},
     "a remainder by no number": {"mask": lambda b, h, i, j: (i + 1) % (j + 1) == 0},

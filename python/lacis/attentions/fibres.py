@@ -38,8 +38,9 @@ class Fibres:
     def largest(self, packed: PackedTensor) -> torch.Tensor:
         """The maximum over each fibre, -infinity where there is no entry; NaN wins. It has no gradient."""
         with torch.no_grad():
-            values = (each.detach() for each in packed.values_by_part.values())  # no_grad keeps tangents
-            return self._reduced(self._packed(values), semiring="max_times")
+            if is_transformed():  # no_grad keeps tangents
+                packed = self._packed(each.detach() for each in packed.values_by_part.values())
+            return self._reduced(packed, semiring="max_times")
 
     def _packed(self, values) -> PackedTensor:
         return PackedTensor(self.pattern, dict(zip(self.pattern.parts, values)))
