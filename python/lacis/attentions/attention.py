@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import torch
 
 from ..errors import DataError, ScheduleError
+from ..nn.changes import as_autocast
 from ..nn.recorded import is_transformed
 from ..packing import PackedTensor
 from ..patterns.transforms import is_wrapped, outside_transforms
@@ -109,7 +110,7 @@ def attention(
             raise DataError("attention: page_table and cu_seqlens exclude each other; a table has a batch for each")
         k, v, key_padding = sequences(k, v, page_table, key_padding, len(q))
     scale, dropout = checked(q, k, v, scale, dropout, empty)
-    q, k, v = _as_autocast(q, k, v)
+    q, k, v = as_autocast(q, k, v)
     leaves_python = torch.compiler.is_exporting() and not torch.compiler.is_dynamo_compiling()  # torch 2.11 says both
     if leaves_python:
         require_constant(pattern, cu_seqlens)
@@ -249,14 +250,6 @@ def _require_none(steps) -> None:
             f"{first.describe()}; {_ONE}",
             location=first.location,
         )
-
-
-def _as_autocast(*tensors):
-    """The tensors in the dtype of autocast, where it is on and has something to say."""
-    kind = tensors[0].device.type
-    if not torch.is_autocast_enabled(kind) or tensors[0].dtype == torch.float64:
-        return tensors
-    return tuple(x.to(torch.get_autocast_dtype(kind)) for x in tensors)
 
 
 def _position_masks(q, k, causal: bool, window, starts, starts_k) -> list:
