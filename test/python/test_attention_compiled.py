@@ -13,6 +13,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch.utils.checkpoint import checkpoint
 
 import lacis
+from lacis.attentions.lifted import lifted
 from lacis.runtime import kernels
 
 STARTS = torch.tensor([0, 4, S])
@@ -174,7 +175,9 @@ def test_lengths_that_change_are_one_graph_and_one_kernel(monkeypatch):
 def test_a_pattern_that_is_gone_is_refused():
     kept, given = pattern(), tensors()
     token = kept._token
-    call = lambda: torch.ops.lacis.attention(*given, *[None] * 6, token, None, False, None, 0.0, "zero", "eager")
+    tensors_of = *[None] * 3, [], *[None] * 3, []  # bias to sink, captured, seed to starts of keys, blocks
+    plain = token, None, ["", "", ""], None, False, None, 0.0, "zero", "eager"
+    call = lambda: torch.ops.lacis.attention(*given, *tensors_of, *plain)
     agree(call(), dense(*given, drawn(S, T)))
     del kept
     gc.collect()
@@ -184,15 +187,17 @@ def test_a_pattern_that_is_gone_is_refused():
 
 def test_the_operators_keep_what_torch_asks_of_them():
     given, options = operands({"bias": torch.randn(H, S, T), "sink": torch.randn(H)})
-    kept = pattern()
-    plain = (kept._token, 0.3, False, None, 0.0, "zero", "eager")
-    named = [options["bias"], None, options["sink"], None, None, None]
-    torch.library.opcheck(torch.ops.lacis.attention.default, (*given, *named, *plain))
+    kept, captures = pattern(), torch.rand(H, requires_grad=True)
+    captured: list = []
+    tokens = [lifted(lambda s, b, h, i, j: s * captures[h], captured), "", ""]
+    plain = (kept._token, None, tokens, 0.3, False, None, 0.0, "zero", "eager")
+    named = [options["bias"], None, options["sink"]]
+    torch.library.opcheck(torch.ops.lacis.attention.default, (*given, *named, captured, None, None, None, [], *plain))
     arrived = torch.randn(2, H, S, 3), torch.zeros(2, H, S)
-    lent = [x.detach() for x in given] + named[:3]
-    needed = [True, False, True, True, False, True]
+    lent = [x.detach() for x in given] + named + [captures]
+    needed = [True, False, True, True, False, True, True]
     with torch.no_grad():
-        torch.library.opcheck(torch.ops.lacis.attention_gradients.default, (*arrived, lent, named[3:], *plain, needed))
+        torch.library.opcheck(torch.ops.lacis.attention_gradients.default, (*arrived, lent, [None] * 3, *plain, needed))
 
 
 def test_checkpoints_draw_the_same_dropout():

@@ -18,7 +18,7 @@ from ..runtime.einsum import einsum
 from ..schedule.steps import Step
 from ..sparsifiers import PatternRule
 from .arguments import check_functions, checked, checked_sink, require_operand, require_real
-from .compiled import in_graph, takes
+from .compiled import in_graph
 from .dropout import Dropout, seed_of
 from .exported import exported, require_constant
 from .fibres import Fibres
@@ -118,12 +118,14 @@ def attention(
         masks = _position_masks(q, k, causal, window, cu_seqlens, cu_seqlens_k)
         wants_lse = return_lse or sink is not None or empty == "nan"
         return exported(q, k, v, pattern, changes, masks if mask is None else [mask, *masks], scale, wants_lse, dropout)
-    if torch.compiler.is_compiling() and not steps and takes(pattern, score, mask):
+    if torch.compiler.is_compiling():
         tensors = {"bias": bias, "key_padding": key_padding, "sink": sink, "seed": seed}
         tensors |= {"cu_seqlens": cu_seqlens, "cu_seqlens_k": cu_seqlens_k}
         options = {"scale": scale, "causal": causal, "window": window, "dropout": dropout}
-        output, lse = in_graph(q, k, v, pattern, tensors, {**options, "empty": empty, "target": target})
-        return (output, lse) if return_lse else output
+        options |= {"empty": empty, "target": target}
+        found = in_graph(q, k, v, pattern, tensors, options, {"score": score, "mask": mask}, steps)
+        if found is not None:
+            return found if return_lse else found[0]
     with outside(q.device.type):
         chosen = _chosen(pattern, q, k) if is_transformed() else choose(pattern, q, k)
         masks = [*_position_masks(q, k, causal, window, cu_seqlens, cu_seqlens_k), *chosen.masks]

@@ -40,7 +40,7 @@ def said(function: Callable, tensors: list[torch.Tensor], depth: int = 0) -> Has
     if type(function) is not types.FunctionType or function.__kwdefaults__ or depth > _DEEPEST:
         return None
     code = function.__code__
-    names = _names(code)
+    names = names_of(code)
     if names is None:
         return None
     try:
@@ -100,11 +100,11 @@ def _said(value, tensors: list[torch.Tensor], depth: int) -> Hashable | None:
 @functools.lru_cache(maxsize=256)  # as many classes of patterns are unlikely
 def _is_own(kind: type) -> bool:
     """Is it a class of Lacis, whose objects say by their attributes all that they are?"""
-    return kind.__module__.startswith(("lacis.attentions.", "lacis.sparsifiers."))
+    return kind.__module__.startswith(("lacis.attentions.", "lacis.nn.", "lacis.sparsifiers."))
 
 
 @functools.lru_cache(maxsize=1024)  # functions of a program; as many expressions are known to be exact
-def _names(code: types.CodeType) -> tuple[str, ...] | None:
+def names_of(code: types.CodeType) -> tuple[str, ...] | None:
     """Names that it reads, in the order of their first use; None of code that writes what outlives it."""
     if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         return None
@@ -112,7 +112,7 @@ def _names(code: types.CodeType) -> tuple[str, ...] | None:
     for each in dis.get_instructions(code):
         if each.opname in _STORES or (each.opname in ("STORE_DEREF", "DELETE_DEREF") and each.argval in outside):
             return None
-    inner = [_names(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    inner = [names_of(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)]
     if None in inner:
         return None
     return tuple(dict.fromkeys([*code.co_names, *(name for names in inner for name in names)]))

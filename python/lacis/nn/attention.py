@@ -15,7 +15,7 @@ from ..errors import DataError, ScheduleError
 from ..formats import Bsr, Sum
 from .changes import as_autocast, changes_of, in_turn, written_out
 from .flex import FlexCall, answered, kept, operator, outside_graphs, seen
-from .hugging_face import Opened
+from .hugging_face import Opened, last_opened
 from .recomputed import entered_again
 from .rule_patterns import RulePatterns
 from .standing import NOT_LAST, Standing, along_sequence
@@ -201,11 +201,7 @@ class Door:
         """`F.multi_head_attention_forward`, torch's own text with the one call in it going through here."""
         if need_weights:
             self.refuse("the module asks for attention weights, of which only sums are left; give need_weights=False")
-        whole = F.multi_head_attention_forward
-        # A module around this one looks for calls, too, and does not get this one.
-        known = {**whole.__globals__, "scaled_dot_product_attention": self.attend, "has_torch_function": _never}
-        mine = types.FunctionType(whole.__code__, known, whole.__name__, whole.__defaults__, whole.__closure__)
-        return mine(*args, need_weights=False, **kwargs)
+        return _heads(*args, need_weights=False, **kwargs)
 
     def require_called(self) -> None:
         """Raise `ScheduleError` where the example of `build` did not come here."""
@@ -226,6 +222,30 @@ def _never(operands) -> bool:
     return False
 
 
+def _asked(*args, **kwargs):
+    """What torch's own text calls, inside of the module that was opened last."""
+    return last_opened().door.attend(*args, **kwargs)
+
+
+def _check_padding(mask: torch.Tensor, length: int, batch: int) -> None:
+    """Torch's own has the mask in its words, of which dynamo makes no graph."""
+    if mask.shape != (batch, length):
+        raise DataError(f"key_padding_mask: a tensor [{batch}, {length}] is needed, not {list(mask.shape)}")
+
+
+def _text_of_torch():
+    """`F.multi_head_attention_forward` with globals of its own, which dynamo looks up by no name of a module."""
+    whole = F.multi_head_attention_forward
+    # A module around this one looks for calls, too, and does not get this one.
+    known = {**whole.__globals__, "scaled_dot_product_attention": _asked, "has_torch_function": _never}
+    known["_check_key_padding_mask"] = _check_padding
+    del known["__name__"]
+    return types.FunctionType(whole.__code__, known, whole.__name__, whole.__defaults__, whole.__closure__)
+
+
+_heads = _text_of_torch()
+
+
 class _Calls(TorchFunctionMode):
     """Sees what torch is asked for while a module runs."""
 
@@ -235,8 +255,6 @@ class _Calls(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         if func is F.scaled_dot_product_attention:
-            if self.door.score is not None and torch.compiler.is_dynamo_compiling():  # which breaks a graph
-                return outside_graphs(lambda: self.door.attend(*args, **(kwargs or {})))
             return self.door.attend(*args, **(kwargs or {}))
         if func is F.multi_head_attention_forward:
             return self.door.attend_heads(*args, **(kwargs or {}))

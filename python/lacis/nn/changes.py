@@ -9,9 +9,30 @@ from torch.nn.attention.bias import CausalBias, CausalVariant
 
 def in_turn(first, second):
     """A score function after another, either of which may be None."""
-    if first is None or second is None:
-        return first or second
-    return lambda s, b, h, i, j: second(first(s, b, h, i, j), b, h, i, j)
+    return first or second if first is None or second is None else _InTurn(first, second).at
+
+
+class _InTurn:
+    """Two functions. Graphs of torch know methods of what is made in them, and functions that are not."""
+
+    def __init__(self, first, second):
+        self.first, self.second = first, second
+
+    def at(self, s, b, h, i, j):
+        return self.second(self.first(s, b, h, i, j), b, h, i, j)
+
+
+def capped(cap: float | None):
+    """A score function that keeps scores between -cap and cap; None of none."""
+    return None if cap is None else _Capped(cap).at
+
+
+class _Capped:
+    def __init__(self, cap: float):
+        self.cap = cap
+
+    def at(self, s, b, h, i, j):
+        return self.cap * torch.tanh(s / self.cap)
 
 
 def as_autocast(*tensors: torch.Tensor | None) -> tuple:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import torch
 
+from .changes import capped
 from .standing import Standing
 
 NAME = "lacis"
@@ -32,6 +33,10 @@ class Opened:
 
     def __exit__(self, *_):
         _open.last = self.before
+
+
+def last_opened() -> Opened | None:
+    return getattr(_open, "last", None)
 
 
 def register() -> None:
@@ -80,7 +85,7 @@ def _calls_torch(module: torch.nn.Module) -> bool:
 
 def _answered(module, query, key, value, attention_mask=None, **given) -> tuple[torch.Tensor, None]:
     """What transformers calls: [B, H, S, D] in, [B, S, H, D] out."""
-    last = getattr(_open, "last", None)
+    last = last_opened()
     if last is None:
         raise RuntimeError(
             f"{type(module).__name__} was called past the module that a schedule of lacis names; call that one, or "
@@ -157,8 +162,4 @@ def _said(door, module, query, mask, given: dict) -> tuple:
         "dropout": given.get("dropout") or 0.0,
         "sink": given.get("s_aux"),
     }
-    return mask, _capped(given.get("softcap")), given.get("position_bias"), options
-
-
-def _capped(cap: float | None) -> Callable | None:
-    return None if cap is None else lambda s, b, h, i, j: cap * torch.tanh(s / cap)
+    return mask, capped(given.get("softcap")), given.get("position_bias"), options

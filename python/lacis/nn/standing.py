@@ -37,5 +37,14 @@ def along_sequence(score: Callable, q: torch.Tensor, before: int) -> Callable:
     """
     batch = q.shape[0]
     make = lambda: torch.full((batch,), before, device=q.device)
-    first = _FIRST.found((batch, before, q.device), q.device, make)
-    return lambda s, b, h, i, j: score(s, b, h, i + first[b], j)
+    is_kept = not torch.compiler.is_compiling()  # a graph has its own
+    first = _FIRST.found((batch, before, q.device), q.device, make) if is_kept else make()
+    return _Along(score, first).at
+
+
+class _Along:
+    def __init__(self, score: Callable, first: torch.Tensor):
+        self.score, self.first = score, first
+
+    def at(self, s, b, h, i, j):
+        return self.score(s, b, h, i + self.first[b], j)
