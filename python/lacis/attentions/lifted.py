@@ -117,7 +117,9 @@ def _part(name: str, value, tensors: list, looked_at: tuple, depth: int) -> tupl
         return "float", value.hex()  # dynamo makes a constant of it so, which it makes of no number that changes
     if isinstance(value, _FIXED):
         return "fixed", value
-    if isinstance(value, (types.FunctionType, types.MethodType)):
+    if isinstance(value, types.MethodType):
+        return _function(value, tensors, depth)
+    if isinstance(value, types.FunctionType):
         return ("fixed", value) if _is_of_torch(value.__module__) else _function(value, tensors, depth)
     attributes, objects = looked_at
     if name not in objects or depth > _DEEPEST:
