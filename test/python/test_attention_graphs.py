@@ -39,6 +39,14 @@ def by_others(s, b, h, i, j):
     return F.softplus(s)
 
 
+class Settings:
+    slopes, factor = torch.rand(H, requires_grad=True), 0.3
+
+
+def by_a_class(s, b, h, i, j):
+    return s - Settings.slopes[h] * Settings.factor * (i - j)
+
+
 class Slopes(torch.nn.Module):
     """A function of scores as modules have it: a method."""
 
@@ -64,6 +72,7 @@ CASES = {
     "globals": ({"score": by_a_global}, [SLOPES]),
     "default": ({"score": by_a_default}, [SLOPES]),
     "method": ({"score": MODULE.alibi}, [MODULE.slopes]),
+    "class": ({"score": by_a_class}, [Settings.slopes]),
     "of torch": ({"score": by_others}, []),
     "both": ({"score": sloped(LEAF, 0.5), "mask": later, "causal": True}, [LEAF]),
 }

@@ -10,9 +10,8 @@ import torch
 
 from ..errors import DataError, ScheduleError
 from ..nn.changes import as_autocast
-from ..nn.recorded import is_transformed
 from ..packing import PackedTensor
-from ..patterns.transforms import is_wrapped, outside_transforms
+from ..patterns.transforms import is_transformed, is_wrapped, outside_transforms
 from ..runtime.autocast import outside
 from ..runtime.einsum import einsum
 from ..schedule.steps import Step
@@ -151,13 +150,11 @@ def _chosen(pattern, q, k) -> Chosen:
     """The pattern where a transform of torch looks on: made outside of it, for patterns outlive transforms."""
     given = _unwrapped(pattern) if isinstance(pattern, torch.Tensor) else pattern
     kind = pattern if isinstance(pattern, type) else type(pattern)
-    if issubclass(kind, PatternRule) and pattern.blocks is not None:
-        like = [_unwrapped(x) for x in (q, k)]
-    else:
-        like = [(x.dtype, x.device, x.shape) for x in (q, k)]
-        with outside_transforms((), ""):
-            like = [torch.empty((), dtype=dtype, device=device).expand(shape) for dtype, device, shape in like]
+    follows_data = issubclass(kind, PatternRule) and pattern.blocks is not None
+    like = [_unwrapped(x) if follows_data else (x.dtype, x.device, x.shape) for x in (q, k)]
     with outside_transforms((), "the pattern"):
+        if not follows_data:
+            like = [torch.empty((), dtype=dtype, device=device).expand(shape) for dtype, device, shape in like]
         return choose(given, *like)
 
 

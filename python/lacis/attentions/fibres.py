@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 
 from ..errors import DataError
-from ..nn.recorded import is_transformed
+from ..patterns.transforms import is_transformed
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..runtime.einsum import einsum

@@ -11,7 +11,7 @@ import torch
 from ..capture.chain import Expression, Trace
 from ..capture.traced import coordinates
 from ..formats import Sum
-from ..nn.recorded import is_transformed
+from ..patterns.transforms import is_transformed
 from ..nn.watched import show
 from ..runtime.autocast import outside
 from .dropout import Dropout, TracedDropout

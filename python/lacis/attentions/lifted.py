@@ -22,7 +22,7 @@ _WHY = (
 _constant = torch.compiler.assume_constant_result  # dynamo calls it of constants, as it traces
 _numbers = itertools.count()
 _KNOWN: dict[str, tuple] = {}  # what a function says, by token; as many as there were traces
-_FIXED = (int, str, type(None), types.ModuleType, types.BuiltinFunctionType, type, torch.dtype, torch.device)
+_FIXED = (int, str, type(None), types.BuiltinFunctionType, torch.dtype, torch.device)
 _OF_VARIABLES = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_CLASSDEREF")
 _OF_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 # What globals of these names are; dynamo knows no globals of a function that is made in a graph.
@@ -121,6 +121,8 @@ def _part(name: str, value, tensors: list, looked_at: tuple, depth: int) -> tupl
         return _function(value, tensors, depth)
     if isinstance(value, types.FunctionType):
         return ("fixed", value) if _is_of_torch(value.__module__) else _function(value, tensors, depth)
+    if isinstance(value, types.ModuleType) and _is_of_torch(value.__name__):
+        return "fixed", value  # of others, and of classes, attributes may be tensors
     attributes, objects = looked_at
     if name not in objects or depth > _DEEPEST:
         return None

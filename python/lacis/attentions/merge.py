@@ -11,7 +11,7 @@ import torch
 from ..emit.merge_parts import merge_parts as merge_parts_text
 from ..emit.mlir import TYPES
 from ..errors import DataError
-from ..nn.recorded import is_transformed
+from ..patterns.transforms import is_transformed
 from ..runtime import library
 from ..runtime.kernels import compile_on
 

@@ -4,14 +4,9 @@
 from __future__ import annotations
 
 import torch
-from torch.autograd import forward_ad
 
 from ..errors import DataError, user_location
-
-
-def is_transformed() -> bool:
-    """Does a transform of `torch.func` look into this eager call, or forward mode (`torch.autograd.forward_ad`)?"""
-    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+from ..patterns.transforms import is_transformed
 
 
 def takes_part(tensor: torch.Tensor) -> bool:

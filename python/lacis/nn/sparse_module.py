@@ -22,7 +22,8 @@ from .dense import Replaced
 from .eager import run_eager
 from .quick import QuickCall
 from .ranks import require_equal_under_ddp
-from .recorded import entries_alone, is_transformed, require_pattern_in, revision
+from ..patterns.transforms import is_transformed
+from .recorded import entries_alone, require_pattern_in, revision
 from .step import QuickSteps
 from .takes_dense_states import TakesDenseStates
 

@@ -8,6 +8,7 @@ import math
 import torch
 
 from ..patterns import Pattern
+from ..patterns.transforms import is_transformed
 
 _ROOM = 2**22  # products that are held at once where they are made entry by entry
 
@@ -47,8 +48,7 @@ def stored_einsum(terms, output, operands, packed: int, pattern: Pattern) -> tor
 
 def is_looked_into(device: torch.device) -> bool:
     """Does a transform of torch or the compiler look into this call, or does autocast change it?"""
-    transformed = torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0
-    return torch.compiler.is_compiling() or transformed or torch.is_autocast_enabled(device.type)
+    return torch.compiler.is_compiling() or is_transformed() or torch.is_autocast_enabled(device.type)
 
 
 def _text(terms, output) -> str:

@@ -10,10 +10,16 @@ import warnings
 from collections.abc import Callable
 
 import torch
+from torch.autograd import forward_ad
 
 from ..errors import DataError
 
 is_wrapped = torch._C._functorch.is_functorch_wrapped_tensor
+
+
+def is_transformed() -> bool:
+    """Does a transform of `torch.func` look into this eager call, or forward mode (`torch.autograd.forward_ad`)?"""
+    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
 
 
 class _Own(threading.local):

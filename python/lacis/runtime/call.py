@@ -20,7 +20,8 @@ from ..capture import (
     wide,
 )
 from ..formats import Sum
-from ..nn.recorded import is_transformed, takes_part
+from ..nn.recorded import takes_part
+from ..patterns.transforms import is_transformed
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..schedule.steps import Step

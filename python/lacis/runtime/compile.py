@@ -14,7 +14,7 @@ from .. import knobs
 from ..capture import Epilogue, KernelSpec, kind_of
 from ..emit import emit
 from ..errors import DataError, ScheduleError, user_location
-from ..nn.recorded import is_transformed
+from ..patterns.transforms import is_transformed
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..patterns.capturing import refuse_capture

@@ -9,7 +9,7 @@ import torch
 
 from .. import knobs
 from ..capture import KernelSpec
-from ..nn.recorded import is_transformed
+from ..patterns.transforms import is_transformed
 from ..packing import PackedTensor
 from ..patterns import Pattern
 

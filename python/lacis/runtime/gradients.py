@@ -18,7 +18,8 @@ from ..capture import KernelSpec
 from ..capture.gradient import VALUES, gradient_specs
 from ..emit import density
 from ..errors import DataError, Error
-from ..nn.recorded import is_transformed, takes_part
+from ..nn.recorded import takes_part
+from ..patterns.transforms import is_transformed
 from ..patterns.derivation import Array
 from . import library
 from .arrays import OWN_VALUES, in_part, out_of_part, values_slot

@@ -12,7 +12,8 @@ import torch
 import lacis
 from lacis import knobs
 from lacis.errors import CompileError, DataError, Error
-from lacis.nn.recorded import is_transformed, may_record
+from lacis.nn.recorded import may_record
+from lacis.patterns.transforms import is_transformed
 
 from . import node
 

@@ -9,7 +9,7 @@ import torch
 
 from .. import knobs
 from ..capture.gradient import VALUES
-from ..nn.recorded import is_transformed
+from ..patterns.transforms import is_transformed
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from .bound import BoundCall, BoundPair, ended, run_pair

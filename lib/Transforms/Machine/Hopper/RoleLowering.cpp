@@ -128,10 +128,11 @@ void RoleLowering::lower(OpBuilder &b, ReleaseOp op) {
     before = at[Previous];
   } else if (awaited.contains(ringOf(op.getRing()))) {
     bool isLater = awaited.isStored(ringOf(op.getRing()));
-    if (!isLater && isReadByLanes(op))
-      NVVM::SyncWarpOp::create(b, op.getLoc(), i.constant(-1)); // the arrival speaks for the reads of each lane
-    if (!isLater)
+    if (!isLater) {
+      if (isReadByLanes(op))
+        NVVM::SyncWarpOp::create(b, op.getLoc(), i.constant(-1)); // the arrival speaks for the reads of each lane
       i.arriveIf(i.equal(group.lane, 0), here);
+    }
     before = isLater ? here : at[Previous];
   } else if (isSettled) {
     previous.clear();
