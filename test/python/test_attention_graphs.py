@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of scores, block masks and layouts in one graph of torch.compile: the numbers of eager calls."""
 
+import functools
 import math
 
 import pytest
@@ -9,7 +10,7 @@ import torch.nn.functional as F
 from dense_attention import H, S, T, drawn, tensors
 from test_attention_compiled import Plain
 from test_attention_modules import HEADS, LENGTH, made, sample
-from torch.nn.attention.flex_attention import create_block_mask
+from torch.nn.attention.flex_attention import BlockMask, create_block_mask
 
 import lacis
 from lacis.attentions.lifted import lifted, rebuilt
@@ -35,6 +36,27 @@ def by_a_default(s, b, h, i, j, slopes=SLOPES):
     return s * slopes[h]
 
 
+def abs(s):  # in place of Python's
+    return s * SLOPES[1]
+
+
+def shadowing(s, b, h, i, j):
+    return abs(s)
+
+
+@functools.wraps(F.relu)
+def half(s):
+    return F.relu(s) / 2 + SLOPES[0]
+
+
+def wrapping(s, b, h, i, j):
+    return half(s)
+
+
+def asking(s, b, h, i, j):
+    return s * 2 if torch.is_grad_enabled() else s
+
+
 def by_others(s, b, h, i, j):
     return F.softplus(s)
 
@@ -55,7 +77,7 @@ class Slopes(torch.nn.Module):
         self.slopes, self.factor, self.pattern = torch.nn.Parameter(torch.rand(H)), 0.5, PATTERN
 
     def alibi(self, s, b, h, i, j):
-        return s - self.slopes[h] * (i - j) * self.factor
+        return s - self.slopes[h] * (i - j).float() * self.factor
 
     def forward(self, q, k, v):
         return lacis.attention(q, k, v, self.pattern, score=self.alibi, target="eager", return_lse=True)
@@ -73,6 +95,7 @@ CASES = {
     "default": ({"score": by_a_default}, [SLOPES]),
     "method": ({"score": MODULE.alibi}, [MODULE.slopes]),
     "class": ({"score": by_a_class}, [Settings.slopes]),
+    "wrapped": ({"score": wrapping}, [SLOPES]),
     "of torch": ({"score": by_others}, []),
     "both": ({"score": sloped(LEAF, 0.5), "mask": later, "causal": True}, [LEAF]),
 }
@@ -106,7 +129,7 @@ def test_what_they_read_is_read_anew():
         torch.testing.assert_close(compiled(*given), module(*given))
 
     agrees()
-    for factor in (7.0, 9.25, 2):
+    for factor in (7.0, 9.25, 2, 3, 5, True):
         module.factor = factor
         agrees()
     with torch.no_grad():
@@ -145,7 +168,7 @@ def counted(s, b, h, i, j, *, calls=[0]):
     return s
 
 
-@pytest.mark.parametrize("score", [Listed().score, counted, Called()])
+@pytest.mark.parametrize("score", [Listed().score, counted, Called(), shadowing, asking])
 def test_what_no_graph_has_runs_between_two(score):
     attend = lambda q, k, v: lacis.attention(2 * q, k, v, PATTERN, score=score, target="eager") + 1
     given = tensors()
@@ -163,13 +186,31 @@ def test_block_masks_layouts_and_lists():
     near = create_block_mask(lambda b, h, i, j: (j <= i) & (i - j < reach[b]), 2, None, 64, 64, "cpu", (8, 16))
     whole = create_block_mask(lambda b, h, i, j: j <= i, None, None, 64, 64, "cpu", (16, 16))
     lists = torch.tensor([[[[0, 2, -1], [1, -1, -1], [3, 0, 2], [2, 1, -1]]]], dtype=torch.int32)
-    for pattern in (near, whole, torch.rand(1, 8, 4) < 0.7, lists):
+    partial = BlockMask.from_kv_blocks(near.kv_num_blocks, near.kv_indices, BLOCK_SIZE=(8, 16))
+    for pattern in (near, whole, partial, torch.rand(1, 8, 4) < 0.7, lists):
         torch._dynamo.reset()
         attend = lambda q, k, v: lacis.attention(q, k, v, pattern, score=by_others, target="eager")
         compiled = torch.compile(attend, fullgraph=True, backend="aot_eager")
         found, expected = compiled(q, k, v), attend(q, k, v)
         torch.testing.assert_close(found, expected)
         torch.testing.assert_close(*(torch.autograd.grad(each.square().sum(), [q, k, v]) for each in (found, expected)))
+
+
+def test_no_graph_has_gradients_of_gradients():
+    torch._dynamo.reset()
+    attend = lambda q, k, v: lacis.attention(q, k, v, PATTERN, target="eager")
+    given = [x.requires_grad_() for x in tensors()]
+    found = torch.compile(attend, fullgraph=True, backend="eager")(*given)
+    (first,) = torch.autograd.grad(found.square().sum(), given[:1], create_graph=True)
+    with pytest.raises(lacis.DataError, match="a graph has no gradients of gradients; call it outside of torch.compi"):
+        first.square().sum().backward()
+
+
+def test_a_rule_that_the_graph_makes_ends_it():
+    torch._dynamo.reset()
+    attend = lambda q, k, v: lacis.attention(q, k, v, lacis.Causal(block=8), score=by_others, target="eager") * 2
+    given = tensors()
+    torch.testing.assert_close(torch.compile(attend, backend="aot_eager")(*given), attend(*given))
 
 
 def test_a_scheduled_score_is_part_of_the_graph():

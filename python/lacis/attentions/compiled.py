@@ -6,6 +6,7 @@ from __future__ import annotations
 import torch
 from torch.nn.attention.flex_attention import BlockMask, noop_mask
 
+from ..errors import DataError
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..patterns.tokens import by_token
@@ -16,7 +17,7 @@ from .scores import window_sides
 _PLAIN_OF = """str pattern, SymInt[]? sizes, str[] functions, float? scale, bool causal, int[]? window, float dropout,
 str empty, str target"""
 _FORWARD = f"""(Tensor q, Tensor k, Tensor v, Tensor? bias, Tensor? key_padding, Tensor? sink, Tensor[] captured,
-Tensor? seed, Tensor? cu_seqlens, Tensor? cu_seqlens_k, Tensor?[] blocks, {_PLAIN_OF}) -> (Tensor, Tensor)"""
+Tensor? seed, Tensor? cu_seqlens, Tensor? cu_seqlens_k, Tensor[] blocks, {_PLAIN_OF}) -> (Tensor, Tensor)"""
 _GRADIENTS = f"""(Tensor arrived, Tensor of_lse, Tensor?[] operands, Tensor?[] others, {_PLAIN_OF},
 bool[] needed) -> Tensor[]"""
 _LENT = 6  # operands with a gradient: q, k, v, bias, key_padding, sink; what functions capture is behind them
@@ -59,11 +60,13 @@ def _said(pattern) -> tuple:
     if isinstance(pattern, torch.Tensor):
         return "", None, [pattern], None
     if isinstance(pattern, BlockMask):
-        lists = [pattern.kv_num_blocks, pattern.kv_indices, pattern.full_kv_num_blocks, pattern.full_kv_indices]
+        lists = [pattern.kv_num_blocks, pattern.kv_indices]
+        lists += [] if pattern.full_kv_indices is None else [pattern.full_kv_num_blocks, pattern.full_kv_indices]
         mask = None if pattern.mask_mod is noop_mask else pattern.mask_mod
         return "", [*pattern.seq_lengths, *pattern.BLOCK_SIZE], lists, mask
     if isinstance(pattern, (Pattern, PackedTensor, PatternRule)):
-        return (pattern.pattern if isinstance(pattern, PackedTensor) else pattern)._token, None, [], None
+        kept = pattern.pattern if isinstance(pattern, PackedTensor) else pattern
+        return kept._token or None, None, [], None  # one that the graph makes has none
     return None, None, [], None
 
 
@@ -72,7 +75,8 @@ def _pattern_of(token: str, sizes, blocks, mask):
         return by_token(token)
     if sizes is None:
         return blocks[0]
-    return BlockMask(tuple(sizes[:2]), *blocks, None, None, None, None, tuple(sizes[2:]), mask or noop_mask)
+    lists = [*blocks, None, None][:4]
+    return BlockMask(tuple(sizes[:2]), *lists, None, None, None, None, tuple(sizes[2:]), mask or noop_mask)
 
 
 def _tokens(functions: list, captured: list[torch.Tensor]) -> list[str] | None:
@@ -80,7 +84,7 @@ def _tokens(functions: list, captured: list[torch.Tensor]) -> list[str] | None:
         return [""] * len(functions)
     from .lifted import lifted
 
-    tokens = [lifted(each, captured) for each in functions]
+    tokens = [lifted(each, captured, count) for each, count in zip(functions, (5, 4, 4))]
     return None if None in tokens else tokens
 
 
@@ -162,6 +166,10 @@ def _backward(ctx, arrived, of_lse):
     return *found[:_LENT], found[_LENT:], *[None] * _OTHERS, [None] * ctx.blocks, *[None] * len(ctx.plain)
 
 
+def _twice(ctx, *arrived):
+    raise DataError("attention: a graph has no gradients of gradients; call it outside of torch.compile")
+
+
 _library = torch.library.Library("lacis", "FRAGMENT")
 _library.define("attention" + " ".join(_FORWARD.split("\n")))
 _library.define("attention_gradients" + " ".join(_GRADIENTS.split("\n")))
@@ -170,3 +178,4 @@ _library.impl("attention_gradients", _gradients, "CompositeExplicitAutograd")
 torch.library.register_fake("lacis::attention", _fake, lib=_library)
 torch.library.register_fake("lacis::attention_gradients", _fake_gradients, lib=_library)
 torch.library.register_autograd("lacis::attention", _backward, setup_context=_setup, lib=_library)
+torch.library.register_autograd("lacis::attention_gradients", _twice, lib=_library)

@@ -7,6 +7,8 @@ import builtins
 import dis
 import itertools
 import math
+import os
+import sys
 import types
 from collections.abc import Callable, Iterator
 
@@ -22,12 +24,14 @@ _WHY = (
 _constant = torch.compiler.assume_constant_result  # dynamo calls it of constants, as it traces
 _numbers = itertools.count()
 _KNOWN: dict[str, tuple] = {}  # what a function says, by token; as many as there were traces
-_FIXED = (int, str, type(None), types.BuiltinFunctionType, torch.dtype, torch.device)
+_FIXED = (int, str, type(None), torch.dtype, torch.device)
+_OF_TORCH = os.path.dirname(torch.__file__) + os.sep
 _OF_VARIABLES = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_CLASSDEREF")
 _OF_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 # What globals of these names are; dynamo knows no globals of a function that is made in a graph.
 _MODULES = {"torch": torch, "math": math}
-_ARGUMENTS = 5  # of a score function, which has most of them
+# Names of what is otherwise in an operator: whether gradients are recorded, and variables by their names.
+_ELSEWHERE = {"is_grad_enabled", "is_inference_mode_enabled", "grad", "globals", "locals", "vars", "eval", "exec"}
 _DEEPEST = 3  # objects and functions, one inside of the other
 
 
@@ -35,15 +39,17 @@ class Attributes:
     """What a function reads of an object."""
 
 
-def lifted(function, tensors: list[torch.Tensor]) -> str | None:
+def lifted(function, tensors: list[torch.Tensor], arguments: int = 5) -> str | None:
     """A token of what a function says, but for its tensors, which are put behind the others; empty of no function.
+
+    It is called with so many arguments.
 
     Dynamo traces this and guards what is read: captured names, defaults, globals, and attributes of these. None of what
     is no function of Python, and of one that writes, or reads what no graph has as an operand or a constant.
     """
     if function is None:
         return ""
-    said = _function(function, tensors, 0)
+    said = _function(function, tensors, 0, arguments)
     return None if said is None else _token(said)
 
 
@@ -71,7 +77,7 @@ def _token(said: tuple) -> str:
     return token
 
 
-def _function(function, tensors: list, depth: int) -> tuple | None:
+def _function(function, tensors: list, depth: int, arguments: int = 0) -> tuple | None:
     owner = None
     if isinstance(function, types.MethodType):
         owner, function = function.__self__, function.__func__
@@ -79,13 +85,13 @@ def _function(function, tensors: list, depth: int) -> tuple | None:
         return None
     code = function.__code__
     read = _read_by(code)
-    if read is None:
+    if read is None or _is_shadowed(function.__module__, read[1]):
         return None
-    names, attributes, objects = read
+    names, _, objects = read
     try:
         closure, defaults = function.__closure__ or (), function.__defaults__ or ()
     except AttributeError:  # before torch 2.14 dynamo says nothing of what a function made in the graph reads
-        if code.co_freevars or names or code.co_argcount > _ARGUMENTS:
+        if code.co_freevars or names or code.co_argcount > arguments:
             return None
         closure, defaults = (), ()
     values = [(name, cell.cell_contents) for name, cell in zip(code.co_freevars, closure)]
@@ -93,41 +99,44 @@ def _function(function, tensors: list, depth: int) -> tuple | None:
     values += [(name, function.__globals__[name]) for name in names]
     if owner is not None:
         values.append((code.co_varnames[0], owner))
-    parts = _parts(values, tensors, (attributes, objects), depth)
+    parts = _parts(values, tensors, objects, depth)
     return None if parts is None else ("function", code, len(defaults), names, owner is not None, parts)
 
 
-def _parts(values: list, tensors: list, looked_at: tuple, depth: int) -> tuple | None:
+def _parts(values: list, tensors: list, objects: tuple, depth: int) -> tuple | None:
     """What values of a name are."""
     parts = []
     for name, value in values:
-        part = _part(name, value, tensors, looked_at, depth + 1)
+        part = _part(name, value, tensors, objects, depth + 1)
         if part is None:
             return None
         parts.append(part)
     return tuple(parts)
 
 
-def _part(name: str, value, tensors: list, looked_at: tuple, depth: int) -> tuple | None:
+def _part(name: str, value, tensors: list, objects: tuple, depth: int) -> tuple | None:
     """Of an object that code has by this name what it reads of its attributes; None where it takes more of it."""
     if isinstance(value, torch.Tensor):
         tensors.append(value)
         return ("tensor",)
     if isinstance(value, float):
-        return "float", value.hex()  # dynamo makes a constant of it so, which it makes of no number that changes
+        return "float", value.hex()  # dynamo makes a constant of it so, which it makes of no number that has changed
     if isinstance(value, _FIXED):
         return "fixed", value
     if isinstance(value, types.MethodType):
         return _function(value, tensors, depth)
     if isinstance(value, types.FunctionType):
-        return ("fixed", value) if _is_of_torch(value.__module__) else _function(value, tensors, depth)
+        is_fixed = _is_of_torch(value.__module__) and _is_written_there(value)
+        return ("fixed", value) if is_fixed else _function(value, tensors, depth)
+    if isinstance(value, types.BuiltinFunctionType):
+        return ("fixed", value) if _is_of_none(value) else None
     if isinstance(value, types.ModuleType) and _is_of_torch(value.__name__):
         return "fixed", value  # of others, and of classes, attributes may be tensors
-    attributes, objects = looked_at
-    if name not in objects or depth > _DEEPEST:
+    attributes = [own for each, own in objects if each == name]
+    if not attributes or depth > _DEEPEST:
         return None
-    own = [each for each in attributes if hasattr(value, each)]
-    parts = _parts([(each, getattr(value, each)) for each in own], tensors, looked_at, depth)
+    own = [each for each in attributes[0] if hasattr(value, each)]
+    parts = _parts([(each, getattr(value, each)) for each in own], tensors, objects, depth)
     return None if parts is None else ("object", tuple(own), parts)
 
 
@@ -137,29 +146,50 @@ def _is_of_torch(module: str | None) -> bool:
 
 
 @_constant
-def _read_by(code: types.CodeType) -> tuple | None:
-    """Globals that code reads, attributes, and the names of both, or of variables, of which it takes attributes alone.
+def _is_written_there(function: types.FunctionType) -> bool:
+    """Not by a user who gave it the name of another, as `functools.wraps` does."""
+    return function.__code__.co_filename.startswith(_OF_TORCH)
 
-    None of code that writes.
+
+@_constant
+def _is_of_none(function: types.BuiltinFunctionType) -> bool:
+    """Is it no method of an object, which may hold tensors?"""
+    return isinstance(function.__self__, (types.ModuleType, type(None)))
+
+
+@_constant
+def _is_shadowed(module: str | None, names: tuple[str, ...]) -> bool:
+    """Does the module of a function call something else so than everybody does?"""
+    known = vars(sys.modules[module]) if module in sys.modules else {}
+    usual = {**vars(builtins), **_MODULES}
+    return any(known.get(name, usual[name]) is not usual[name] for name in names)
+
+
+@_constant
+def _read_by(code: types.CodeType) -> tuple | None:
+    """Globals that code reads, those that mean the same everywhere, and objects, of which it reads attributes alone.
+
+    Objects by the name of a variable or attribute, with the names of what is read of them. None of code that writes, or
+    looks at what surrounds it.
     """
-    if names_of(code) is None or code.co_kwonlyargcount:
+    known = names_of(code)
+    if known is None or code.co_kwonlyargcount or _ELSEWHERE.intersection(known):
         return None
-    names, attributes, read, whole = {}, {}, set(), set()
+    names, usual, objects, whole = {}, {}, {}, set()
     for each in _codes(code):
         instructions = [one for one in dis.get_instructions(each) if one.opname != "CACHE"]
         for one, after in zip(instructions, [*instructions[1:], None]):
-            is_attribute = one.opname in _OF_ATTRIBUTES
-            if not is_attribute and not one.opname.startswith(_OF_VARIABLES):
+            if one.opname not in _OF_ATTRIBUTES and not one.opname.startswith(_OF_VARIABLES):
                 continue
-            if is_attribute:
-                attributes[one.argval] = None
-            elif one.opname == "LOAD_GLOBAL" and one.argval not in _MODULES and not hasattr(builtins, one.argval):
-                names[one.argval] = None
+            if one.opname == "LOAD_GLOBAL":
+                (usual if one.argval in _MODULES or hasattr(builtins, one.argval) else names)[one.argval] = None
             named = one.argval if isinstance(one.argval, tuple) else (one.argval,)  # two at once from Python 3.13 on
-            read.update(named)
-            if len(named) > 1 or after is None or after.opname not in _OF_ATTRIBUTES:
+            if len(named) == 1 and after is not None and after.opname in _OF_ATTRIBUTES:
+                objects.setdefault(one.argval, {})[after.argval] = None
+            else:
                 whole.update(named)
-    return tuple(names), tuple(attributes), tuple(read - whole)
+    alone = tuple((name, tuple(read)) for name, read in objects.items() if name not in whole)
+    return tuple(names), tuple(usual), alone
 
 
 def _codes(code: types.CodeType) -> list[types.CodeType]:
