@@ -88,18 +88,25 @@ def _tokens(functions: list, captured: list[torch.Tensor]) -> list[str] | None:
     return None if None in tokens else tokens
 
 
+def _functions(tokens: list[str], captured: list[torch.Tensor]) -> list:
+    if not any(tokens):
+        return [None] * len(tokens)
+    from .lifted import rebuilt
+
+    tensors = iter(captured)
+    return [rebuilt(each, tensors) for each in tokens]
+
+
 def _run(operands, others, token: str, sizes, functions, *plain):
     """The eager call."""
     from .attention import attention
-    from .lifted import rebuilt
 
     q, k, v, bias, key_padding, sink, *captured = operands
     seed, starts, starts_k, *blocks = others
     options = dict(zip(_PLAIN, plain))
     if options["window"] is not None:
         options["window"] = tuple(options["window"])
-    captured = iter(captured)
-    score, mask, in_blocks = (rebuilt(each, captured) for each in functions)
+    score, mask, in_blocks = _functions(functions, captured)
     tensors = {"bias": bias, "key_padding": key_padding, "sink": sink}
     how = {"seed": seed, "cu_seqlens": starts, "cu_seqlens_k": starts_k, "return_lse": True}
     pattern = _pattern_of(token, sizes, blocks, in_blocks)

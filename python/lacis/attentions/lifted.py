@@ -85,9 +85,11 @@ def _function(function, tensors: list, depth: int, arguments: int = 0) -> tuple 
         return None
     code = function.__code__
     read = _read_by(code)
-    if read is None or _is_shadowed(function.__module__, read[1]):
+    if read is None:
         return None
-    names, _, objects = read
+    names, usual, objects = read
+    if _is_shadowed(function.__module__, usual):
+        return None
     try:
         closure, defaults = function.__closure__ or (), function.__defaults__ or ()
     except AttributeError:  # before torch 2.14 dynamo says nothing of what a function made in the graph reads

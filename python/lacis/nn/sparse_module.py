@@ -16,13 +16,13 @@ from ..emit import same_kernel
 from ..errors import DataError
 from ..operators import OPERATORS
 from ..patterns.capturing import is_captured
+from ..patterns.transforms import is_transformed
 from .cast import Cast, cast_of
 from .copied import DenseCopy
 from .dense import Replaced
 from .eager import run_eager
 from .quick import QuickCall
 from .ranks import require_equal_under_ddp
-from ..patterns.transforms import is_transformed
 from .recorded import entries_alone, require_pattern_in, revision
 from .step import QuickSteps
 from .takes_dense_states import TakesDenseStates

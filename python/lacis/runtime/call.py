@@ -21,9 +21,9 @@ from ..capture import (
 )
 from ..formats import Sum
 from ..nn.recorded import takes_part
-from ..patterns.transforms import is_transformed
 from ..packing import PackedTensor
 from ..patterns import Pattern
+from ..patterns.transforms import is_transformed
 from ..schedule.steps import Step
 from ..schedule.steps.tensorize import refuse_tiles
 from .autocast import in_region

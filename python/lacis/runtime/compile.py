@@ -14,10 +14,10 @@ from .. import knobs
 from ..capture import Epilogue, KernelSpec, kind_of
 from ..emit import emit
 from ..errors import DataError, ScheduleError, user_location
-from ..patterns.transforms import is_transformed
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..patterns.capturing import refuse_capture
+from ..patterns.transforms import is_transformed
 from ..schedule.steps import Steps, in_words, parse
 from . import library
 from .arrays import arrays_of

@@ -9,9 +9,9 @@ import torch
 
 from .. import knobs
 from ..capture import KernelSpec
-from ..patterns.transforms import is_transformed
 from ..packing import PackedTensor
 from ..patterns import Pattern
+from ..patterns.transforms import is_transformed
 
 Captured = tuple[KernelSpec, dict[str, int]]
 _KEY = "captured einsums"

@@ -19,8 +19,8 @@ from ..capture.gradient import VALUES, gradient_specs
 from ..emit import density
 from ..errors import DataError, Error
 from ..nn.recorded import takes_part
-from ..patterns.transforms import is_transformed
 from ..patterns.derivation import Array
+from ..patterns.transforms import is_transformed
 from . import library
 from .arrays import OWN_VALUES, in_part, out_of_part, values_slot
 

@@ -9,9 +9,9 @@ import torch
 
 from .. import knobs
 from ..capture.gradient import VALUES
-from ..patterns.transforms import is_transformed
 from ..packing import PackedTensor
 from ..patterns import Pattern
+from ..patterns.transforms import is_transformed
 from .bound import BoundCall, BoundPair, ended, run_pair
 from .bound import run as run_bound
 
