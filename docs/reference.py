@@ -42,6 +42,7 @@ SECTIONS = {
         *(
             lacis.attention,
             lacis.merge_attention,
+            lacis.block_mask,
             lacis.softmax,
             lacis.logsumexp,
             lacis.PatternRule,

@@ -42,7 +42,7 @@ _ROOMS = {
     "runtime.einsum": ["einsum"],
     "runtime.saved": ["save_kernels"],
     "training": ["Updates", "create_schedule", "load_schedule"],
-    "attentions": ["attention", "logsumexp", "merge_attention", "softmax"],
+    "attentions": ["attention", "block_mask", "logsumexp", "merge_attention", "softmax"],
 }  # fmt: skip
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 _ADDED = {"nn": {"SparseLinear": "runtime.sparse_linear"}}  # names in a room that one to its right makes

@@ -2,7 +2,8 @@
 """Attention on a pattern, statement by statement or as one kernel."""
 
 from .attention import attention
+from .block_masks import block_mask
 from .merge import merge_attention
 from .softmax import logsumexp, softmax
 
-__all__ = ["attention", "logsumexp", "merge_attention", "softmax"]
+__all__ = ["attention", "block_mask", "logsumexp", "merge_attention", "softmax"]
