@@ -18,6 +18,17 @@ _NUMBERS = (numbers.Real, torch.SymInt, torch.SymFloat)
 
 def checked(q, k, v, scale, dropout, empty) -> tuple[float, float]:
     """The scale and the dropout; raises `DataError` for what does not fit together."""
+    check_operands(q, k, v)
+    dropout = dropout if type(dropout) is float else _number("dropout", dropout)
+    if not 0 <= dropout < 1:
+        raise DataError(f"attention: dropout is from 0 to below 1, not {dropout}")
+    if empty not in ("zero", "nan"):
+        raise DataError(f"attention: empty is 'zero' or 'nan', not {empty!r}")
+    return _checked_scale(scale, q.shape[3]), dropout
+
+
+def check_operands(q, k, v) -> None:
+    """Raise `DataError` for what are no q, k and v of one call."""
     require_operand("q", q)
     dtype, device = q.dtype, q.device
     if device.type == "meta":
@@ -31,12 +42,6 @@ def checked(q, k, v, scale, dropout, empty) -> tuple[float, float]:
         raise DataError(f"attention: {shapes} do not fit: q [B, H, Sq, D], k [B, Hk, Sk, D], v [B, Hk, Sk, Dv]")
     if k.shape[1] == 0 or q.shape[1] % k.shape[1]:
         raise DataError(f"attention: q has {q.shape[1]} heads, k {k.shape[1]}, which does not divide them")
-    dropout = dropout if type(dropout) is float else _number("dropout", dropout)
-    if not 0 <= dropout < 1:
-        raise DataError(f"attention: dropout is from 0 to below 1, not {dropout}")
-    if empty not in ("zero", "nan"):
-        raise DataError(f"attention: empty is 'zero' or 'nan', not {empty!r}")
-    return _checked_scale(scale, q.shape[3]), dropout
 
 
 def require_operand(name: str, x) -> None:

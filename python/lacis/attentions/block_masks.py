@@ -12,7 +12,7 @@ import torch
 from ..errors import DataError
 from ..patterns.structure import Structure
 from ..sparsifiers import PatternRule
-from .arguments import checked
+from .arguments import check_operands
 from .patterns import choose
 
 
@@ -37,7 +37,7 @@ def block_mask(q: torch.Tensor, k: torch.Tensor, pattern, *, block: int | tuple[
     """
     from torch.nn.attention.flex_attention import create_block_mask
 
-    checked(q, k, k, None, 0.0, "zero")
+    check_operands(q, k, k)
     if 0 in (*q.shape[:3], k.shape[2]):
         raise DataError(f"block_mask: q {list(q.shape)} and k {list(k.shape)} have no pairs, and torch no mask of none")
     sides = PatternRule.sides(block)
