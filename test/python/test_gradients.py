@@ -27,6 +27,7 @@ FORMATS = {
     "ellpack": Ellpack(),
     "nest": compose(2, [(3, 2)], [(Ellpack(), (0, 1)), (lacis.Coo(), (2, 3))]),
     "sum": decompose(ell=lacis.Ell(width=2), rest=lacis.Coo()),
+    "sum with listed rows": decompose(ell=lacis.Ell(width=2), rest=lacis.Dcsr()),
 }
 
 

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from ..capture import KernelSpec
 from ..capture.gradient import VALUES
+from ..formats import Format
 from ..patterns.derivation import Array
 
 OWN_VALUES: Array = ("", "", VALUES)
@@ -36,6 +38,18 @@ def out_of_part(array: Array, slot: str) -> Array:
     """The array by the name that the kernel of the slot's part has for it; another part's keeps its name."""
     part = slot.rpartition(f".{VALUES}")[0]
     return ("", *array[1:]) if array[0] == part else array
+
+
+def stored_in_part(spec: KernelSpec, slot: str) -> list[Array]:
+    """What a part of a sum stores beside its values, by its names in the sum; `spec` is of the slot's gradient.
+
+    That gradient is a kernel of the part alone. The kernels of its own gradients choose what they walk for this part,
+    where those of the sum chose for all of its parts, so a second derivative may walk what no first one does.
+    """
+    if not slot.endswith(f".{VALUES}"):
+        return []
+    buffers = Format.parse(spec.operands[spec.packed].format).buffers
+    return [in_part(("", "", name), slot) for name in buffers if name != VALUES]
 
 
 def values_slot(array: Array) -> str | None:

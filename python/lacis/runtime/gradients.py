@@ -22,7 +22,7 @@ from ..nn.recorded import takes_part
 from ..patterns.derivation import Array
 from ..patterns.transforms import is_transformed
 from . import library
-from .arrays import OWN_VALUES, in_part, out_of_part, values_slot
+from .arrays import OWN_VALUES, in_part, out_of_part, stored_in_part, values_slot
 
 
 class BackwardError(Error, NotImplementedError):
@@ -109,11 +109,10 @@ class Family:
         if (asked := tuple(slots)) in self._bound:
             return self
         for slot in sorted(asked, key=self.slots.index):
-            gradient = self.gradient(slot)
+            walked = dict.fromkeys([*self.walked(slot), *stored_in_part(self.specs[slot], slot)])
             with self._lock:
                 known = set(self.arrays)
-                for array in gradient.kernel.names:
-                    array = in_part(array, slot)
+                for array in walked:
                     if array not in known and (array[1] or array[2] != VALUES):
                         self.companions.append(array)
         self._bound.add(asked)
