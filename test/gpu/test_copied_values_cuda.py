@@ -233,13 +233,13 @@ def test_a_graph_of_inference_follows_the_values(block, trainable):
 def test_other_values_by_every_door():
     layer, x = model_of(16), tokens(grad=True)
     values = layer.weight.values
+    memory = values.detach().clone()
+    values.data = torch.from_dlpack(memory)
     assert_fresh(layer)
-    numbers, before = values.detach().cpu() * 2, (values.data_ptr(), values._version)
-    values.data = torch.empty(0, device="cuda", dtype=values.dtype)
-    torch.cuda.synchronize()
-    values.data = numbers.cuda()
-    if (values.data_ptr(), values._version) != before:
-        pytest.skip("the allocator took another address")
+    before = values.data_ptr(), values._version
+    memory.mul_(2)
+    values.data = torch.from_dlpack(memory)  # another storage of the same memory, as an allocator may give it
+    assert (values.data_ptr(), values._version) == before
     assert_fresh(layer, what=".data at the same address")
     state = {name: 2 * t if t.is_floating_point() else t for name, t in layer.state_dict().items()}
     layer.load_state_dict(state)
