@@ -21,6 +21,7 @@ struct TilePanel {
   static constexpr int64_t kHalves = 64;
   int64_t step = kHalves; // columns that are multiplied at once: lines of 128 bytes
   int64_t columnUnit = 64; // tiles have a multiple of so many columns; warps multiply 64 of them
+  bool walksOwnLevels = false; // no layout and no work lists: blocks of threads walk the levels of the format
 };
 
 /// How a product is sampled on stored blocks: the panel and the steps of the layout, and how many steps are a share.

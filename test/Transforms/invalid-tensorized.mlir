@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-form-tiles
 
-// Marks of tiles on nests that are no products.
+// Marks of tiles and of work lists on nests that are no products.
 
 // expected-error @+1 {{tiles: the nest is no product of tiles: it has not one loop over the positions of a level}}
 func.func @dense(%y: tensor<?xf32> {lacis.axes = ["i"], lacis.output}) {
   %c64 = arith.constant 64 : index
-  lacis.loop "i" %i to %c64 {
+  lacis.loop "b" %b to %c64 {
+    lacis.loop "i" %i to %c64 {
+      lacis.yield
+    } tensorize<rows>
     lacis.yield
-  } tensorize<rows>
+  } balance<raster = 1, groups = 1>
   return
 }
 
@@ -18,8 +21,11 @@ func.func @dense(%y: tensor<?xf32> {lacis.axes = ["i"], lacis.output}) {
 // expected-error @+1 {{tiles: the nest is no product of tiles: it does not store one sum over a dense axis for each entry}}
 func.func @sampled(%w: tensor<?x?xi1, #csr>, %dw: tensor<?x?xf32, #csr> {lacis.output, lacis.sample = 0 : i64}) {
   %c64 = arith.constant 64 : index
-  lacis.loop "i" %i to %c64 {
+  lacis.loop "b" %b to %c64 {
+    lacis.loop "i" %i to %c64 {
+      lacis.yield
+    } tensorize<rows>
     lacis.yield
-  } tensorize<rows>
+  } balance<raster = 1, groups = 1>
   return
 }

@@ -172,6 +172,8 @@ def families() -> dict[str, Callable[..., Problem]]:
             for block in ((64, 64), (16, 16)):
                 single = functools.partial(in_tf32, slot, block, target=target)
                 found[f"{what} tf32 {block[0]}x{block[1]} {name}"] = single
+        for what, slot in SLOTS.items():
+            found[f"{what} 256x192 {name}"] = make(slot, lacis.Bsr, (256, 192))
         for what in ("forward", "dx"):
             found[f"{what} Dense {name}"] = make(SLOTS[what], lacis.Dense(), (64, 64))
         for block, after in (((128, 128), "silu"), ((64, 64), "gelu"), ((16, 16), "relu")):

@@ -9,7 +9,7 @@ import lacis
 HOPPER = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
 pytestmark = pytest.mark.skipif(not HOPPER, reason="needs a Hopper GPU")
 FORMATS = {"Bsr": lacis.Bsr, "Bcsc": lacis.Bcsc, "BlockedEll": lacis.BlockedEll}
-BLOCKS = [(64, 64), (128, 128), (128, 64), (32, 32), (16, 16), (8, 8), (32, 16)]
+BLOCKS = [(64, 64), (128, 128), (128, 64), (32, 32), (16, 16), (8, 8), (32, 16), (256, 256), (192, 128)]
 
 
 def blocked(rows, columns, block, sparsity, dtype=torch.bfloat16):

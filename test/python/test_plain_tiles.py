@@ -28,6 +28,8 @@ CASES = {
     "8": (lacis.Bcsc, (8, 8), torch.bfloat16),
     "32 x 16": (lacis.Bsr, (32, 16), torch.bfloat16),
     "64 x 128": (lacis.Bsr, (64, 128), torch.bfloat16),
+    "256": (lacis.Bsr, (256, 256), torch.bfloat16),
+    "192 x 128": (lacis.Bcsc, (192, 128), torch.float16),
 }
 SIZES = {"64": (256, 384), "16": (256, 256)}  # as other tests have them, which make the same kernels; else with tails
 TURNS = [(case, target) for case in CASES for target in GPUS]
@@ -102,7 +104,7 @@ def test_gradient_of_the_input(case, target):
     check(got, dy.double() @ packed.to_dense().double())
 
 
-SAMPLED = [turn for turn in TURNS if turn[0] != "8"]
+SAMPLED = [(case, gpu) for case, gpu in TURNS if case != "8" and (case != "256" or gpu == GPUS[0])]
 
 
 @pytest.mark.parametrize("case, target", mostly_long(SAMPLED, ("32", "cuda:sm_90a")))
@@ -153,7 +155,7 @@ def test_any_order_of_sampled_factors(expression, case, target):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("case, target", SAMPLED)
+@pytest.mark.parametrize("case, target", [turn for turn in SAMPLED if turn[0] not in ("256", "192 x 128")])
 def test_what_follows_a_sampled_sum(case, target):
     """A scale, a bias along the columns and an activation, behind a whole sum and behind one that was cut."""
     packed, said = weight(case, entries=0.3, sizes=(256, 384)), "ij,ik,jk->ij"

@@ -6,7 +6,7 @@ import dataclasses
 import pytest
 import torch
 from strategies import mostly_long
-from test_plain_tiles import CASES, GPUS, check, tiled, weight
+from test_plain_tiles import CASES, GPUS, SAMPLED, check, tiled, weight
 
 import lacis
 from lacis.capture import Epilogue, capture_einsum
@@ -29,8 +29,8 @@ def drawn(expression, packed, **sizes):
     return [torch.randn([sizes[letter] for letter in term]).to(packed.dtype) for term in terms]
 
 
-def all_of(expressions):
-    return [(expression, *turn) for expression in expressions for turn in TURNS]
+def all_of(expressions, turns=TURNS):
+    return [(expression, *turn) for expression in expressions for turn in turns]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,9 @@ def test_a_weight_without_entries(expression):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("expression, case, target", mostly_long(all_of(SUMS), ("ij,hib,hjb->ij", "32", "cuda:sm_90a")))
+@pytest.mark.parametrize(
+    "expression, case, target", mostly_long(all_of(SUMS, SAMPLED), ("ij,hib,hjb->ij", "32", "cuda:sm_90a"))
+)
 def test_a_sampled_product_summed_over_a_batch(expression, case, target):
     packed = weight(case, entries=0.3)
     kernel = tiled(expression, [packed.pattern, *drawn(expression, packed, g=2, h=2, b=8)], target)
@@ -69,7 +71,7 @@ def test_a_sampled_product_summed_over_a_batch(expression, case, target):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "expression, case, target", mostly_long(all_of(SCORES), ("ij,hid,hjd->hij", "64", "cuda:sm_90a"))
+    "expression, case, target", mostly_long(all_of(SCORES, SAMPLED), ("ij,hid,hjd->hij", "64", "cuda:sm_90a"))
 )
 def test_a_sampled_product_for_each_head(expression, case, target):
     """Values in copies that share a pattern: padding of partly filled blocks stays 0 in each of them."""

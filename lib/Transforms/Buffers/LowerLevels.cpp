@@ -40,7 +40,9 @@ unsigned indexBits(func::FuncOp function) {
     Value size = loop.getUpper();
     while (auto strips = size.getDefiningOp<arith::CeilDivUIOp>())
       size = strips.getLhs();
-    if (size.getDefiningOp<arith::MulIOp>() && !loop->getParentOfType<RolesOp>())
+    bool hasRoles = loop->getParentOfType<RolesOp>() ||
+                    loop->walk([](RolesOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    if (size.getDefiningOp<arith::MulIOp>() && !hasRoles)
       bits = 64;
   });
   return bits;

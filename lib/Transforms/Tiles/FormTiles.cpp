@@ -4,6 +4,7 @@
 ///
 /// for i: for b: for i1, b1: y = sum over j  -->  for (i, b) in the worker's list: producer: for j: load; consumers:
 /// for j: multiply; store. Both roles walk the same execution layout.
+#include "DistributeTiles.h"
 #include "SampledForm.h"
 #include "StatementRoles.h"
 #include "TileForm.h"
@@ -210,11 +211,18 @@ static LogicalResult refuseMarks(func::FuncOp function) {
   return result;
 }
 
+static LogicalResult formOwnLevels(func::FuncOp function) {
+  FailureOr<LoopOpInterface> round = distributeTiles(function);
+  return failed(round) ? failure() : formStatementRoles(function, *round);
+}
+
 static LogicalResult formRoles(func::FuncOp function) {
-  if (roundOfStatements(function))
-    return formStatementRoles(function);
+  if (LevelLoopOp round = roundOfStatements(function))
+    return formStatementRoles(function, round);
   if (Nest loops(function); !isTensorized(loops))
     return refuseMarks(function);
+  if (walksOwnLevels(function))
+    return formOwnLevels(function);
   FailureOr<TileNest> nest = readTileNest(function);
   if (failed(nest))
     return failure();

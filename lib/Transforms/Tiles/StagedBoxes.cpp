@@ -4,6 +4,7 @@
 #include "StagedBoxes.h"
 
 #include "lacis/Dialect/Lacis/IR/NestFacts.h"
+#include "lacis/Dialect/Lacis/IR/Product.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -11,10 +12,53 @@
 using namespace mlir;
 using namespace lacis;
 
+/// The levels of a stored block; of a dense matrix, which is one block, all.
+static size_t levelsOfBlock(FormatAttr format) {
+  bool isDense = llvm::all_of(format.getLevels(), [](LevelAttr level) {
+    return level.getExtent().coversDomain() && level.getCoordinate().isImplicit();
+  });
+  return isDense ? format.getLevels().size() : format.getNumTileLevels();
+}
+
+/// A place in a stored block of the tensor, whose levels are behind the position; of values in copies that is behind the copy.
+static std::optional<Access> placeInBlock(Operation *op, Value tensor, Value position, Value copy) {
+  Access found;
+  for (size_t below = levelsOfBlock(formatOf(tensor)); below > 0; --below) {
+    auto level = position.getDefiningOp<LocateOp>();
+    if (!level || level.getDigits().size() != 1)
+      return std::nullopt;
+    found.indices.insert(found.indices.begin(), level.getDigits()[0]);
+    position = level.getParent();
+  }
+  found.op = op, found.tensor = tensor;
+  found.indices.insert(found.indices.begin(), position);
+  if (copy)
+    found.indices.insert(found.indices.begin(), copy);
+  return found;
+}
+
+std::optional<Access> Access::ofFactor(Value factor) {
+  if (ReadOp read = operandOf(factor))
+    return Access(read);
+  auto value = behindCast(factor).getDefiningOp<ValueOp>();
+  Value tensor = value && !value.getBatch() ? behindWalk(value.getTensor()) : Value();
+  return isa_and_nonnull<BlockArgument>(tensor) ? placeInBlock(value, tensor, value.getPosition(), Value()) : std::nullopt;
+}
+
+std::optional<Access> Access::ofStore(Operation *store) {
+  if (auto set = dyn_cast<SetOp>(store))
+    return placeInBlock(set, set.getTensor(), set.getPosition(), set.getBatch());
+  auto write = cast<WriteOp>(store);
+  Access found;
+  found.op = write, found.tensor = write.getTensor();
+  found.indices = foldDigits(write.getIndices());
+  return found;
+}
+
 /// Do both reads take the same elements?
-static bool isSame(ReadOp one, ReadOp other, TileVariance &variance) {
-  return one.getTensor() == other.getTensor() &&
-         llvm::all_of(llvm::zip(one.getIndices(), other.getIndices()), [&](auto pair) {
+static bool isSame(const Access &one, const Access &other, TileVariance &variance) {
+  return one.tensor == other.tensor &&
+         llvm::all_of(llvm::zip(one.indices, other.indices), [&](auto pair) {
            std::optional<TileVariance::Place> own = variance.placeOf(std::get<0>(pair));
            std::optional<TileVariance::Place> its = variance.placeOf(std::get<1>(pair));
            bool areThere = own && its && !own->base == !its->base;
@@ -37,10 +81,10 @@ SmallVector<Type> StagedBox::types(TileVariance &variance) { return llvm::to_vec
 
 void StagedBoxes::add(const StagedBox &box, TileVariance &variance) {
   auto *known = llvm::find_if(boxes, [&](StagedBox &each) { return isSame(each.read, box.read, variance); });
-  numbers[box.read] = {known - boxes.begin(), 0};
+  numbers[box.read.op] = {known - boxes.begin(), 0};
   if (known == boxes.end())
     boxes.push_back(box);
-  find(box.read).first->left = ++find(box.read).first->uses;
+  find(box.read.op).first->left = ++find(box.read.op).first->uses;
 }
 
 void StagedBoxes::addVector(ReadOp vector, ReadOp beside, TileVariance &variance) {
@@ -90,6 +134,8 @@ Value lacis::numberOf(OpBuilder &b, Value tensor, ArrayRef<Value> indices, size_
 }
 
 SmallVector<Value> lacis::placeOfBox(OpBuilder &b, Value tensor, ArrayRef<Value> indices) {
+  if (formatOf(tensor))
+    return SmallVector<Value>(indices);
   SmallVector<Value> folded(indices.take_back(2));
   if (indices.size() > 2)
     folded.insert(folded.begin(), numberOf(b, tensor, indices.drop_back(2), /*behind=*/2));

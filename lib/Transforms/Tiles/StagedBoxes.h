@@ -9,9 +9,25 @@
 
 namespace lacis {
 
+/// An element of an operand: a dense one has an index for each axis, a stored one the position of its block and one for
+/// each level of that, behind the number of the copy where its values are in copies.
+struct Access {
+  mlir::Operation *op = nullptr;
+  mlir::Value tensor;
+  llvm::SmallVector<mlir::Value> indices;
+
+  Access() = default;
+  Access(ReadOp read) : op(read), tensor(read.getTensor()), indices(foldDigits(read.getIndices())) {}
+  /// Where `write` or `set` stores.
+  static std::optional<Access> ofStore(mlir::Operation *store);
+  /// What a factor of a product takes of an operand; nothing of one that statements made.
+  static std::optional<Access> ofFactor(mlir::Value factor);
+  mlir::Location getLoc() const { return op->getLoc(); }
+};
+
 /// A box of an operand that products take: a ring of its own brings it.
 struct StagedBox {
-  ReadOp read;                         // the first that reads it
+  Access read;                         // the first that reads it
   bool inRound = false;                // it is another one in each round of the loop that loads ahead
   TileType tile;
   llvm::SmallVector<ReadOp> vectors;   // one number for each column, which come with it
@@ -52,7 +68,7 @@ private:
 llvm::SmallVector<StagedBox *> placesOf(StagedBoxes &boxes, bool inRound);
 void setPlaces(llvm::ArrayRef<StagedBox *> boxes, mlir::ValueRange places);
 llvm::SmallVector<mlir::Value> valuesOf(llvm::ArrayRef<StagedBox *> boxes);
-/// Where a box begins: of several axes of a batch it is the number of the matrix.
+/// Where a box begins: of several axes of a batch it is the number of the matrix. In a stored block the position is first.
 llvm::SmallVector<mlir::Value> placeOfBox(mlir::OpBuilder &b, mlir::Value tensor, llvm::ArrayRef<mlir::Value> indices);
 /// The number that the first indices make, up to the last `behind` axes: of a matrix of a batch, of a row, or of an
 /// element. The first may stand for several axes.

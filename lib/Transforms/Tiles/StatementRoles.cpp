@@ -24,7 +24,7 @@ static constexpr int64_t kThreads = 128; // of a warpgroup
 namespace {
 
 /// The loop whose rounds are warpgroups; where the one right around is bound to blocks, there is one of each.
-LoopOp groupsAround(LevelLoopOp round) {
+LoopOp groupsAround(LoopOpInterface round) {
   auto around = round->getParentOfType<LoopOp>();
   if (!around || !around.getBind() || !isBlock(*around.getBind()))
     return around;
@@ -42,15 +42,17 @@ LoopOp groupsAround(LevelLoopOp round) {
 
 class StatementRoles {
 public:
-  StatementRoles(func::FuncOp function, LevelLoopOp round)
+  StatementRoles(func::FuncOp function, LoopOpInterface round)
       : function(function), rounds(Rounds::of(round)), round(round), groups(groupsAround(round)), loc(round.getLoc()) {}
   LogicalResult run();
 
 private:
   LogicalResult readLoops();
   LogicalResult findBoxes();
-  LogicalResult addBox(ReadOp read, LoopOp sum);
+  LogicalResult addBox(const Access &read, LoopOp sum);
+  bool isOwn(const StagedBox &box);
   void shareRounds();
+  Value load(OpBuilder &b, StagedBox &box, RoleScalars &scalars);
   Value loadBox(OpBuilder &b, StagedBox &box, RoleScalars &scalars);
   Value loadEach(OpBuilder &b, StagedBox &box, RoleScalars &scalars);
   LogicalResult produce(OpBuilder b, Value group);
@@ -62,7 +64,7 @@ private:
 
   func::FuncOp function;
   Rounds rounds;
-  LevelLoopOp round;
+  LoopOpInterface round;
   LoopOp groups; // whose rounds are warpgroups, each with rows of its own
   Location loc;
   TileVariance variance;
@@ -76,7 +78,7 @@ private:
 /// The loops of tiles, and the one whose rounds run side by side.
 LogicalResult StatementRoles::readLoops() {
   if (!groups || groups.getBind() != ParallelUnit::Warpgroup || !groups.getTrip())
-    return round.emitError("tiles: no loop right around loop '")
+    return round->emitError("tiles: no loop right around loop '")
            << round.getName() << "' is bound to blocks or to 'warpgroup'; bind the one whose rounds are rows of tiles";
   // Rings begin once a block: a loop around them that one block runs would begin again on barriers that have moved on.
   for (auto loop = groups->getParentOfType<LoopOp>(); loop; loop = loop->getParentOfType<LoopOp>())
@@ -84,7 +86,7 @@ LogicalResult StatementRoles::readLoops() {
       return loop.emitError("tiles: loop '") << loop.getName() << "' stands around roles and is bound to no blocks";
   LogicalResult ok = success();
   groups->walk([&](LoopOp loop) {
-    if (loop == groups || loop == rounds.parts)
+    if (loop == groups || loop == rounds.parts || loop.getOperation() == round.getOperation())
       return;
     bool isGathered = round->isAncestor(loop) && letterOf(loop.getName()) == letterOf(round.getName());
     if (!loop.getTrip())
@@ -96,25 +98,25 @@ LogicalResult StatementRoles::readLoops() {
 }
 
 /// Rows and columns of a dense operand, of which one side runs along the sum.
-LogicalResult StatementRoles::addBox(ReadOp read, LoopOp sum) {
-  auto type = cast<RankedTensorType>(read.getTensor().getType());
-  auto argument = cast<BlockArgument>(read.getTensor());
+LogicalResult StatementRoles::addBox(const Access &read, LoopOp sum) {
+  auto type = cast<RankedTensorType>(read.tensor.getType());
+  auto argument = cast<BlockArgument>(read.tensor);
   StringRef name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "lacis.name").getValue();
   if (!function.getArgAttr(argument.getArgNumber(), "lacis.staged"))
-    return read.emitError("tiles: operand '") << name << "' is not staged in 'shared'";
+    return read.op->emitError("tiles: operand '") << name << "' is not staged in 'shared'";
   SmallVector<Value> sides;
   StagedBox box;
   box.read = read;
-  for (Value index : read.getIndices()) {
+  for (Value index : read.indices) {
     std::optional<TileVariance::Place> place = variance.placeOf(index);
     if (!place || (!sides.empty() && !place->coordinate))
-      return refuseStatement(read);
+      return refuseStatement(read.op);
     if (place->coordinate)
       sides.push_back(place->coordinate);
     box.inRound |= place->base && changesInRound(place->base, round);
   }
   if (sides.size() != 2 || !llvm::is_contained(sides, sum.getCoordinate()))
-    return refuseStatement(read);
+    return refuseStatement(read.op);
   box.tile = tileOfBox(type.getElementType(), variance.sizeOf(sides[0]), variance.sizeOf(sides[1]));
   boxes.add(box, variance);
   return success();
@@ -125,33 +127,41 @@ LogicalResult StatementRoles::findBoxes() {
   groups->walk<WalkOrder::PreOrder>([&](LoopOp loop) {
     auto product = loop != groups ? factorsOf(loop) : arith::MulFOp();
     for (Value factor : product ? ValueRange(product->getOperands()) : ValueRange())
-      if (ReadOp read = operandOf(factor); read && succeeded(ok))
-        ok = addBox(read, loop);
+      if (std::optional<Access> read = Access::ofFactor(factor); read && succeeded(ok))
+        ok = addBox(*read, loop);
   });
   if (succeeded(ok) && boxes.empty())
     return refuseStatement(round);
   return ok;
 }
 
-/// Groups whose rounds bring the same are consumers of one producer.
+/// Is it another box for each group?
+bool StatementRoles::isOwn(const StagedBox &box) {
+  return llvm::any_of(box.read.indices, [&](Value index) {
+    std::optional<TileVariance::Place> place = variance.placeOf(index);
+    return place && place->base && followsFrom(place->base, groups.getCoordinate());
+  });
+}
+
+/// Groups that have the same rounds are consumers of one producer. Vectors, and parts of gathered rounds, come with boxes
+/// that all have.
 void StatementRoles::shareRounds() {
-  if (*groups.getTrip() == 1 || !sharesRounds(groups, round))
+  bool areWhole = llvm::none_of(boxes, [&](StagedBox &box) {
+    return (!box.vectors.empty() || (box.inRound && rounds.gathered() > 1)) && isOwn(box);
+  });
+  if (*groups.getTrip() == 1 || !sharesRounds(groups, round) || !areWhole)
     return;
   consumers = *groups.getTrip();
   for (StagedBox &box : boxes) {
-    bool isOwn = llvm::any_of(box.read.getIndices(), [&](Value index) {
-      std::optional<TileVariance::Place> place = variance.placeOf(index);
-      return place && place->base && followsFrom(place->base, groups.getCoordinate());
-    });
-    box.consumers = isOwn ? consumers : 1;
-    box.isShared = !isOwn;
+    box.isShared = !isOwn(box);
+    box.consumers = box.isShared ? 1 : consumers;
   }
 }
 
 //===- Loops --------------------------------------------------------------===//
 
 /// Where rows may lack, a loop of one round or none has their statements; null where there is no condition.
-static LoopOp openGuard(OpBuilder &b, LevelLoopOp round, RoleScalars &scalars, StagedBoxes &own) {
+static LoopOp openGuard(OpBuilder &b, LoopOpInterface round, RoleScalars &scalars, StagedBoxes &own) {
   auto guard = dyn_cast<scf::IfOp>(round->getParentOp());
   if (!guard)
     return {};
@@ -204,6 +214,10 @@ Value StatementRoles::loadEach(OpBuilder &b, StagedBox &box, RoleScalars &scalar
   return ReleaseOp::create(b, loc, box.place.getType(), box.place);
 }
 
+Value StatementRoles::load(OpBuilder &b, StagedBox &box, RoleScalars &scalars) {
+  return box.consumers == 1 ? loadBox(b, box, scalars) : loadEach(b, box, scalars);
+}
+
 /// `group` is null where one producer serves all.
 LogicalResult StatementRoles::produce(OpBuilder b, Value group) {
   StagedBoxes own = boxes;
@@ -213,11 +227,11 @@ LogicalResult StatementRoles::produce(OpBuilder b, Value group) {
   LoopOp item = openGuard(b, round, scalars, own);
   for (StagedBox &box : own)
     if (!box.inRound)
-      box.place = box.consumers == 1 ? loadBox(b, box, scalars) : loadEach(b, box, scalars);
+      box.place = load(b, box, scalars);
   Operation *made = rounds.open(b, own, scalars, {});
   SmallVector<StagedBox *> places = placesOf(own, /*inRound=*/true);
   for (StagedBox *box : places)
-    box->place = loadBox(b, *box, scalars);
+    box->place = load(b, *box, scalars);
   setPlaces(places, rounds.close(b, made, valuesOf(places)));
   closeGuard(b, item, own);
   YieldOp::create(b, loc, ValueRange());
@@ -289,7 +303,7 @@ LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleSc
         statements.storeThroughBoxes();
     } else if (auto statement = dyn_cast<LoopOp>(op)) {
       done = statements.emit(b, statement);
-    } else if (!isPure(&op) && !isa<WorkspaceOp>(op)) {
+    } else if (!isMemoryEffectFree(&op) && !isa<WorkspaceOp>(op)) {
       done = refuseStatement(&op);
     }
     if (failed(done))
@@ -356,6 +370,6 @@ LevelLoopOp lacis::roundOfStatements(func::FuncOp function) {
   return found;
 }
 
-LogicalResult lacis::formStatementRoles(func::FuncOp function) {
-  return StatementRoles(function, roundOfStatements(function)).run();
+LogicalResult lacis::formStatementRoles(func::FuncOp function, LoopOpInterface round) {
+  return StatementRoles(function, round).run();
 }

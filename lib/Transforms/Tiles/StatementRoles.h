@@ -13,7 +13,7 @@ namespace lacis {
 LevelLoopOp roundOfStatements(mlir::func::FuncOp function);
 /// for rows: first; for j in row: statements; last  -->  producer: for rows: load; for j: load; consumers: for rows: first;
 /// for j: statements on tiles; last
-llvm::LogicalResult formStatementRoles(mlir::func::FuncOp function);
+llvm::LogicalResult formStatementRoles(mlir::func::FuncOp function, LoopOpInterface round);
 
 } // namespace lacis
 

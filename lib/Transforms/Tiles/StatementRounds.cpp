@@ -19,40 +19,57 @@ using namespace lacis;
 
 //===- Loops --------------------------------------------------------------===//
 
-Rounds Rounds::of(LevelLoopOp positions) {
-  return {positions, tilesOfRound(positions)};
+/// What a loop carries, in its body.
+static ValueRange carriedIn(Operation *loop) {
+  return ValueRange(loop->getRegion(0).getArguments().take_back(loop->getNumResults()));
 }
 
+Rounds Rounds::of(LoopOpInterface loop) { return {loop, tilesOfRound(loop)}; }
+
 int64_t Rounds::gathered() {
-  if (!positions.getTensor().getDefiningOp<RegroupOp>())
+  LevelLoopOp walk = positions();
+  if (!walk || !walk.getTensor().getDefiningOp<RegroupOp>())
     return 1;
-  return kTileSide / formatOf(positions.getTensor()).getLevels().back().getDigits()[0].mod;
+  return kTileSide / formatOf(walk.getTensor()).getLevels().back().getDigits()[0].mod;
+}
+
+Operation *Rounds::openLoop(OpBuilder &b, RoleScalars &scalars, ValueRange carried) {
+  Location loc = loop.getLoc();
+  LevelLoopOp walk = positions();
+  if (!walk) {
+    auto dense = cast<LoopOp>(*loop);
+    auto made = LoopOp::create(b, loc, loop.getLoopName(), scalars.get(b, dense.getUpper()), carried);
+    scalars.map(dense.getCoordinate(), made.getCoordinate());
+    return made;
+  }
+  auto made = LevelLoopOp::create(b, loc, loop.getLoopName(), walk.getTensor(), walk.getLevel(),
+                                  scalars.get(b, walk.getParent()), carried);
+  scalars.map(walk.getPosition(), made.getPosition());
+  for (auto [before, after] : llvm::zip(walk.getCoordinates(), made.getCoordinates()))
+    scalars.map(before, after);
+  return made;
 }
 
 Operation *Rounds::open(OpBuilder &b, StagedBoxes &boxes, RoleScalars &scalars, ValueRange more) {
-  Location loc = positions.getLoc();
+  Location loc = loop.getLoc();
   SmallVector<StagedBox *> places = placesOf(boxes, /*inRound=*/true);
   SmallVector<Value> carried = valuesOf(places);
   llvm::append_range(carried, more);
   if (gathered() > 1) {
     Span all = span(b, scalars);
-    auto made = LoopOp::create(b, loc, positions.getLoopName(), all.count, carried);
+    auto made = LoopOp::create(b, loc, loop.getLoopName(), all.count, carried);
     setPlaces(places, made.getIterArgs().take_front(places.size()));
     b = OpBuilder::atBlockEnd(made.getBlock());
     placeAt(b, scalars, all, made.getCoordinate());
     return made;
   }
-  auto made = LevelLoopOp::create(b, loc, positions.getLoopName(), positions.getTensor(), positions.getLevel(),
-                                  scalars.get(b, positions.getParent()), carried);
-  scalars.map(positions.getPosition(), made.getPosition());
-  for (auto [before, after] : llvm::zip(positions.getCoordinates(), made.getCoordinates()))
-    scalars.map(before, after);
-  setPlaces(places, made.getIterArgs().take_front(places.size()));
-  b = OpBuilder::atBlockEnd(made.getBlock());
+  Operation *made = openLoop(b, scalars, carried);
+  setPlaces(places, carriedIn(made).take_front(places.size()));
+  b = OpBuilder::atBlockEnd(&made->getRegion(0).front());
   if (!parts)
     return made;
   Value trip = arith::ConstantIndexOp::create(b, loc, *parts.getTrip());
-  auto inner = LoopOp::create(b, loc, parts.getLoopName(), trip, SmallVector<Value>(made.getIterArgs()));
+  auto inner = LoopOp::create(b, loc, parts.getLoopName(), trip, SmallVector<Value>(carriedIn(made)));
   scalars.map(parts.getCoordinate(), inner.getCoordinate());
   setPlaces(places, inner.getIterArgs().take_front(places.size()));
   b = OpBuilder::atBlockEnd(inner.getBlock());
@@ -71,26 +88,32 @@ ValueRange Rounds::close(OpBuilder &b, Operation *innermost, ValueRange values) 
 }
 
 Rounds::Span Rounds::span(OpBuilder &b, RoleScalars &scalars) {
-  Location loc = positions.getLoc();
-  Value parent = scalars.get(b, positions.getParent());
-  auto bounds = BoundsOp::create(b, loc, b.getIndexType(), b.getIndexType(), positions.getTensor(), positions.getLevel(),
-                                 parent);
-  Value count = arith::SubIOp::create(b, loc, bounds.getHi(), bounds.getLo());
-  if (parts)
-    count = arith::MulIOp::create(b, loc, count, arith::ConstantIndexOp::create(b, loc, *parts.getTrip()));
-  if (int64_t times = gathered(); times > 1) {
-    count = arith::AddIOp::create(b, loc, count, arith::ConstantIndexOp::create(b, loc, times - 1));
-    count = arith::DivUIOp::create(b, loc, count, arith::ConstantIndexOp::create(b, loc, times));
+  Location loc = loop.getLoc();
+  LevelLoopOp walk = positions();
+  Span found;
+  if (walk) {
+    Value parent = scalars.get(b, walk.getParent());
+    auto bounds = BoundsOp::create(b, loc, b.getIndexType(), b.getIndexType(), walk.getTensor(), walk.getLevel(), parent);
+    found = {bounds.getLo(), bounds.getHi(), arith::SubIOp::create(b, loc, bounds.getHi(), bounds.getLo())};
+  } else {
+    Value upper = scalars.get(b, cast<LoopOp>(*loop).getUpper());
+    found = {arith::ConstantIndexOp::create(b, loc, 0), upper, upper};
   }
-  return {bounds.getLo(), bounds.getHi(), count};
+  if (parts)
+    found.count = arith::MulIOp::create(b, loc, found.count, arith::ConstantIndexOp::create(b, loc, *parts.getTrip()));
+  if (int64_t times = gathered(); times > 1) {
+    found.count = arith::AddIOp::create(b, loc, found.count, arith::ConstantIndexOp::create(b, loc, times - 1));
+    found.count = arith::DivUIOp::create(b, loc, found.count, arith::ConstantIndexOp::create(b, loc, times));
+  }
+  return found;
 }
 
 /// A position and its coordinates.
 SmallVector<Value> Rounds::placeOf(OpBuilder &b, const Span &span, Value position) {
-  SmallVector<Type> types(positions.getCoordinates().size(), b.getIndexType());
+  LevelLoopOp walk = positions();
+  SmallVector<Type> types(walk.getCoordinates().size(), b.getIndexType());
   types.push_back(b.getI1Type());
-  auto made = CoordinateOp::create(b, positions.getLoc(), types, positions.getTensor(), positions.getLevel(), span.lo,
-                                   position);
+  auto made = CoordinateOp::create(b, loop.getLoc(), types, walk.getTensor(), walk.getLevel(), span.lo, position);
   SmallVector<Value> found{position};
   llvm::append_range(found, made.getDigits());
   return found;
@@ -99,28 +122,31 @@ SmallVector<Value> Rounds::placeOf(OpBuilder &b, const Span &span, Value positio
 void Rounds::placeAt(OpBuilder &b, RoleScalars &scalars, const Span &span, Value number) {
   if (gathered() > 1)
     return gatherAt(b, scalars, span, number);
-  Location loc = positions.getLoc();
+  Location loc = loop.getLoc();
   Value position = number;
   if (parts) {
     Value trip = arith::ConstantIndexOp::create(b, loc, *parts.getTrip());
     position = arith::DivUIOp::create(b, loc, number, trip);
     scalars.map(parts.getCoordinate(), arith::RemUIOp::create(b, loc, number, trip));
   }
+  if (!positions())
+    return scalars.map(cast<LoopOp>(*loop).getCoordinate(), position);
   position = arith::AddIOp::create(b, loc, span.lo, position);
   SmallVector<Value> numbers = placeOf(b, span, position);
-  for (auto [before, after] : llvm::zip(positions.getBlock()->getArguments(), numbers))
+  for (auto [before, after] : llvm::zip(positions().getBlock()->getArguments(), numbers))
     scalars.map(before, after);
 }
 
 /// Positions behind the last are the last once more, without an entry.
 void Rounds::gatherAt(OpBuilder &b, RoleScalars &scalars, const Span &span, Value number) {
-  Location loc = positions.getLoc();
+  Location loc = loop.getLoc();
+  LevelLoopOp walk = positions();
   auto constant = [&](int64_t value) { return arith::ConstantIndexOp::create(b, loc, value).getResult(); };
   Value first = arith::AddIOp::create(b, loc, span.lo, arith::MulIOp::create(b, loc, number, constant(gathered())));
   Value last = arith::SubIOp::create(b, loc, span.hi, constant(1));
-  SmallVector<Value> before{positions.getPosition()};
-  llvm::append_range(before, positions.getCoordinates());
-  auto bits = llvm::to_vector(positions.getBlock()->getOps<PresenceOp>());
+  SmallVector<Value> before{walk.getPosition()};
+  llvm::append_range(before, walk.getCoordinates());
+  auto bits = llvm::to_vector(walk.getBlock()->getOps<PresenceOp>());
   for (PresenceOp each : bits)
     before.push_back(each);
   SmallVector<SmallVector<Value>> after;
@@ -147,8 +173,9 @@ void Rounds::gatherAt(OpBuilder &b, RoleScalars &scalars, const Span &span, Valu
 
 /// Those of all parts share a word as far as it has room: a register waits for the products, not one for each part.
 SmallVector<Value> Rounds::inOneWord(OpBuilder &b, ArrayRef<Value> words) {
-  Location loc = positions.getLoc();
-  int64_t width = formatOf(positions.getTensor()).getLevels()[positions.getLevel() + 1].getDigits()[0].mod;
+  Location loc = loop.getLoc();
+  LevelLoopOp walk = positions();
+  int64_t width = formatOf(walk.getTensor()).getLevels()[walk.getLevel() + 1].getDigits()[0].mod;
   auto bits = [&](size_t part) { return arith::ConstantIntOp::create(b, loc, part * width, 32).getResult(); };
   if (width * static_cast<int64_t>(words.size()) > 32)
     return SmallVector<Value>(words);
@@ -178,10 +205,11 @@ void StatementRounds::findStates() {
 
 /// Products of what a round made with what it brought.
 LogicalResult StatementRounds::findPostponed() {
-  for (const CarriedSum &own : round.getSkewed() ? sumsToPostpone(round) : SmallVector<CarriedSum>())
+  bool isSkewed = rounds.positions() && rounds.positions().getSkewed();
+  for (const CarriedSum &own : isSkewed ? sumsToPostpone(round) : SmallVector<CarriedSum>())
     statements.postpone(own);
-  if (round.getSkewed() != statements.hasPostponed())
-    return round.emitError("tiles: loop '") << round.getName() << "' is skewed, and no sum of it can wait for the next round";
+  if (isSkewed != statements.hasPostponed())
+    return round->emitError("tiles: loop '") << round.getName() << "' is skewed, and no sum of it can wait for the next round";
   return success();
 }
 
@@ -266,8 +294,7 @@ LogicalResult StatementRounds::emitInTurn(OpBuilder &b) {
   RoleScalars outside = scalars; // numbers that a round makes are its own
   OpBuilder in = b;
   Operation *made = rounds.open(in, boxes, scalars, ValueRange(more).drop_front(placesOf(boxes, true).size()));
-  auto parts = dyn_cast<LoopOp>(made);
-  setCarried(parts ? ValueRange(parts.getIterArgs()) : ValueRange(cast<LevelLoopOp>(made).getIterArgs()), false);
+  setCarried(carriedIn(made), false);
   if (failed(emitRound(in)))
     return failure();
   setCarried(rounds.close(in, made, carried(false)), false);
@@ -314,13 +341,33 @@ LogicalResult StatementRounds::emitSkewed(OpBuilder &b) {
   return success();
 }
 
+/// for j: s += sum over k: what a round begins need not end in it.
+bool StatementRounds::addsAlone() {
+  auto statements = rounds.statements()->getOps<LoopOp>();
+  if (!llvm::hasSingleElement(statements) || states.size() != 1)
+    return false;
+  std::optional<CarriedSum> own = carriedSum(round, states[0]);
+  auto begins = own ? own->sum.getInits()[0].getDefiningOp<ReadOp>() : ReadOp();
+  return begins && begins.getTensor() == states[0] && factorsOf(own->sum);
+}
+
+void StatementRounds::complete(OpBuilder &b) {
+  SmallVector<Value> left = carried(false);
+  setCarried(CompleteOp::create(b, loc, ValueRange(left).getTypes(), left).getResults(), false);
+}
+
 LogicalResult StatementRounds::emit(OpBuilder &b) {
   findStates();
   if (failed(findPostponed()))
     return failure();
   keepParts(b);
+  bool isUnderWay = addsAlone();
+  if (isUnderWay)
+    statements.leaveUnderWay();
   if (failed(statements.hasPostponed() ? emitSkewed(b) : emitInTurn(b)))
     return failure();
+  if (isUnderWay)
+    complete(b);
   addUpParts(b);
   return success();
 }

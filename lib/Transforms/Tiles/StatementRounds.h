@@ -8,15 +8,17 @@
 
 namespace lacis {
 
-/// The loop over the positions of a row; where a stored block has the columns of several tiles, those walk it one after
-/// another, each a round of its own.
+/// The loop over the positions of a row, or over parts of a dense axis; where a stored block has the columns of several
+/// tiles, those walk it one after another, each a round of its own.
 struct Rounds {
-  LevelLoopOp positions;
+  LoopOpInterface loop;
   LoopOp parts; // or null
 
   /// The loops that a nest has around the statements of a round.
-  static Rounds of(LevelLoopOp positions);
-  mlir::Block *statements() { return parts ? parts.getBlock() : positions.getBlock(); }
+  static Rounds of(LoopOpInterface loop);
+  mlir::Block *statements() { return parts ? parts.getBlock() : &loop->getRegion(0).front(); }
+  /// The loop, or null where it is over parts of a dense axis.
+  LevelLoopOp positions() { return mlir::dyn_cast<LevelLoopOp>(*loop); }
   /// How many neighbouring positions of an execution layout are one round, whose columns stand side by side in a tile.
   int64_t gathered();
   /// The loops in a role; they carry the places that rounds fill, and `more`. The innermost is answered.
@@ -32,6 +34,7 @@ struct Rounds {
   void placeAt(mlir::OpBuilder &b, RoleScalars &scalars, const Span &span, mlir::Value number);
 
 private:
+  mlir::Operation *openLoop(mlir::OpBuilder &b, RoleScalars &scalars, mlir::ValueRange carried);
   llvm::SmallVector<mlir::Value> placeOf(mlir::OpBuilder &b, const Span &span, mlir::Value position);
   llvm::SmallVector<mlir::Value> inOneWord(mlir::OpBuilder &b, llvm::ArrayRef<mlir::Value> words);
   void gatherAt(mlir::OpBuilder &b, RoleScalars &scalars, const Span &span, mlir::Value number);
@@ -44,7 +47,7 @@ LoopOp openOnce(mlir::OpBuilder &b, mlir::Location loc, const LoopName &name, ml
 class StatementRounds {
 public:
   StatementRounds(Rounds rounds, StagedBoxes &boxes, RoleScalars &scalars, TileStatements &statements)
-      : rounds(rounds), round(rounds.positions), loc(round.getLoc()), boxes(boxes), scalars(scalars),
+      : rounds(rounds), round(rounds.loop), loc(round.getLoc()), boxes(boxes), scalars(scalars),
         statements(statements) {}
 
   /// All rounds of a row. Of a skewed loop, products of one round wait for the next, and run beside its first ones.
@@ -55,6 +58,8 @@ private:
   llvm::LogicalResult findPostponed();
   void keepParts(mlir::OpBuilder &b);
   void addUpParts(mlir::OpBuilder &b);
+  bool addsAlone();
+  void complete(mlir::OpBuilder &b);
   llvm::LogicalResult emitInTurn(mlir::OpBuilder &b);
   llvm::LogicalResult emitSkewed(mlir::OpBuilder &b);
   llvm::LogicalResult emitRound(mlir::OpBuilder &b);
@@ -64,7 +69,7 @@ private:
   void setCarried(mlir::ValueRange values, bool withPostponed);
 
   Rounds rounds;
-  LevelLoopOp round;
+  LoopOpInterface round;
   mlir::Location loc;
   StagedBoxes &boxes;
   RoleScalars &scalars;

@@ -72,7 +72,7 @@ void TileForm::store(OpBuilder &at, Value acc, Part part, Value tile) {
     UnitAttr transposed = nest.product.isRowsFirst ? UnitAttr() : at.getUnitAttr();
     part.known[residual] = ReadTileOp::create(at, loc, accType, tile, /*place=*/Value(), transposed);
   }
-  if (failed(mapsOf(part.scalars, part.known).store(at, nest.product.write)))
+  if (failed(mapsOf(part.scalars, part.known).store(at, *Access::ofStore(nest.product.write), nest.product.write.getValue())))
     result = failure();
 }
 

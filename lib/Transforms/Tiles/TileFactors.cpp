@@ -15,8 +15,8 @@ TileType lacis::tileOfBox(Type element, int64_t rows, int64_t columns) {
   return TileType::get(element.getContext(), ArrayRef(shape).drop_front(shape[0] == 1 ? 1 : 0), element);
 }
 
-SmallVector<Value> lacis::basesOf(OpBuilder &b, ReadOp read, TileVariance &variance, RoleScalars &scalars) {
-  return llvm::map_to_vector(foldDigits(read.getIndices()), [&](Value index) {
+SmallVector<Value> lacis::basesOf(OpBuilder &b, const Access &read, TileVariance &variance, RoleScalars &scalars) {
+  return llvm::map_to_vector(read.indices, [&](Value index) {
     return scalars.baseOf(b, *variance.placeOf(index), read.getLoc());
   });
 }
@@ -32,8 +32,8 @@ static SmallVector<Value> placeOfLoad(OpBuilder &b, Value tensor, ArrayRef<Value
   return isApart ? SmallVector<Value>(bases) : placeOfBox(b, tensor, bases);
 }
 
-void lacis::loadBox(OpBuilder &b, ReadOp read, ArrayRef<Value> bases, Value tile, Value place, TilePart part) {
-  loadTile(b, read.getLoc(), read.getTensor(), placeOfLoad(b, read.getTensor(), bases), tile, place, part);
+void lacis::loadBox(OpBuilder &b, const Access &read, ArrayRef<Value> bases, Value tile, Value place, TilePart part) {
+  loadTile(b, read.getLoc(), read.tensor, placeOfLoad(b, read.tensor, bases), tile, place, part);
 }
 
 Value lacis::loadVector(OpBuilder &b, ReadOp read, Value row, TileVariance &variance, RoleScalars &scalars) {

@@ -11,9 +11,9 @@ namespace lacis {
 /// The tile of a box of so many rows and columns: lines of 128 bytes at the most, side by side.
 TileType tileOfBox(mlir::Type element, int64_t rows, int64_t columns);
 /// Where the box of its operand begins that the elements of a read are in.
-llvm::SmallVector<mlir::Value> basesOf(mlir::OpBuilder &b, ReadOp read, TileVariance &variance, RoleScalars &scalars);
+llvm::SmallVector<mlir::Value> basesOf(mlir::OpBuilder &b, const Access &read, TileVariance &variance, RoleScalars &scalars);
 /// Loads it into a tile, of a list into the one at `place`; or a part of it into one of the tile.
-void loadBox(mlir::OpBuilder &b, ReadOp read, llvm::ArrayRef<mlir::Value> bases, mlir::Value tile,
+void loadBox(mlir::OpBuilder &b, const Access &read, llvm::ArrayRef<mlir::Value> bases, mlir::Value tile,
              mlir::Value place = {}, TilePart part = {});
 /// The same of what begins at `from` in a tensor.
 void loadTile(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor, mlir::ValueRange from, mlir::Value tile,

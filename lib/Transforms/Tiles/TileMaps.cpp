@@ -296,30 +296,29 @@ FailureOr<Value> TileMaps::make(OpBuilder &b, Value value, Value column, Locatio
 
 //===- Stores -------------------------------------------------------------===//
 
-FailureOr<StoreTileOp> TileMaps::store(OpBuilder &b, WriteOp op) {
-  Location loc = op.getLoc();
-  Value value = op.getValue();
+FailureOr<StoreTileOp> TileMaps::store(OpBuilder &b, const Access &to, Value value) {
+  Location loc = to.getLoc();
   if (auto rounded = value.getDefiningOp<arith::TruncFOp>())
     value = rounded.getIn(); // the store rounds
   SmallVector<Value> at, along;
-  for (Value index : foldDigits(op.getIndices())) {
+  for (Value index : to.indices) {
     std::optional<TileVariance::Place> place = variance.placeOf(index);
     if (!place || (!along.empty() && !place->coordinate))
-      return refuseStatement(op);
+      return refuseStatement(to.op);
     if (place->coordinate)
       along.push_back(place->coordinate);
     at.push_back(scalars.baseOf(b, *place, loc));
   }
   if (along.empty() || along.size() > 2 || !llvm::is_contained(along, row))
-    return refuseStatement(op);
+    return refuseStatement(to.op);
   bool isTransposed = along.back() == row;
   FailureOr<Value> acc = make(b, value, along.size() == 1 ? Value() : along[isTransposed ? 0 : 1], loc);
   if (failed(acc))
     return failure();
   if (along.size() == 1) {
-    StoreRowsOp::create(b, loc, *acc, op.getTensor(), at, Value());
+    StoreRowsOp::create(b, loc, *acc, to.tensor, at, Value());
     return StoreTileOp();
   }
-  return StoreTileOp::create(b, loc, *acc, op.getTensor(), placeOfBox(b, op.getTensor(), at), Value(), Value(),
+  return StoreTileOp::create(b, loc, *acc, to.tensor, placeOfBox(b, to.tensor, at), Value(), Value(),
                              isTransposed ? b.getUnitAttr() : UnitAttr(), ArrayAttr(), TypeAttr());
 }

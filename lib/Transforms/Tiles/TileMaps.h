@@ -11,6 +11,7 @@
 namespace lacis {
 
 class RoleScalars;
+struct Access;
 
 class TileMaps {
 public:
@@ -33,7 +34,7 @@ public:
   /// Reads what the value needs of operands that varies along these coordinates; numbers, where they are none.
   void loadAhead(mlir::OpBuilder &b, mlir::Value value, const TileVariance::Coordinates &along);
   /// Stores a value of rows and columns, or a number for each row; the operation, null for numbers.
-  llvm::FailureOr<StoreTileOp> store(mlir::OpBuilder &b, WriteOp op);
+  llvm::FailureOr<StoreTileOp> store(mlir::OpBuilder &b, const Access &to, mlir::Value value);
   /// The accumulator in another type.
   static mlir::Value rounded(mlir::OpBuilder &b, mlir::Value acc, mlir::Type element);
 

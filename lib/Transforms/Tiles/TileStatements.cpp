@@ -72,7 +72,8 @@ void TileStatements::release(OpBuilder &b, StagedBox &box) {
 }
 
 StagedBox *TileStatements::boxOf(Value factor) {
-  auto [box, tile] = boxes.find(operandOf(factor));
+  std::optional<Access> access = Access::ofFactor(factor);
+  auto [box, tile] = access ? boxes.find(access->op) : std::pair<StagedBox *, unsigned>();
   return tile == 0 ? box : nullptr;
 }
 
@@ -92,7 +93,9 @@ LogicalResult TileStatements::emitBlock(OpBuilder &b, Block &block) {
       done = this->read(b, read);
     else if (auto write = dyn_cast<WriteOp>(op))
       done = this->write(b, write);
-    else if (!isPure(&op))
+    else if (auto set = dyn_cast<SetOp>(op))
+      done = store(b, set, set.getValue());
+    else if (!isMemoryEffectFree(&op))
       done = refuseStatement(&op);
     if (failed(done))
       return failure();
@@ -134,7 +137,7 @@ FailureOr<Value> TileStatements::tile(OpBuilder &b, Value value, Value column, L
 LogicalResult TileStatements::write(OpBuilder &b, WriteOp op) {
   auto target = op.getTensor().getDefiningOp<WorkspaceOp>();
   if (!target)
-    return store(b, op);
+    return store(b, op, op.getValue());
   if (PostponedSum *sum = postponed(target); sum && op.getValue() == sum->sum.getResult(0))
     return success();
   ValueRange at = op.getIndices();
@@ -148,8 +151,11 @@ LogicalResult TileStatements::write(OpBuilder &b, WriteOp op) {
   return made;
 }
 
-LogicalResult TileStatements::store(OpBuilder &b, WriteOp op) {
-  FailureOr<StoreTileOp> made = maps().store(b, op);
+LogicalResult TileStatements::store(OpBuilder &b, Operation *op, Value value) {
+  std::optional<Access> to = Access::ofStore(op);
+  if (!to)
+    return refuseStatement(op);
+  FailureOr<StoreTileOp> made = maps().store(b, *to, value);
   if (succeeded(made) && *made && !made->getTransposed())
     if (auto [free, first] = freeBox(*made); free) {
       made->getThroughMutable().assign(free);
@@ -295,15 +301,19 @@ FailureOr<std::pair<Value, Value>> TileStatements::accsOf(OpBuilder &b, LoopOp l
 Value TileStatements::makeMma(OpBuilder &b, LoopOp loop, const Product &product, Value left, Value onto) {
   Location loc = loop.getLoc();
   TileFactor one{left};
-  if (product.left)
+  auto liesAcross = [&](Value factor) { // its rows lie along the sum
+    Value rows = ArrayRef(Access::ofFactor(factor)->indices).drop_back().back();
+    return variance.placeOf(rows)->coordinate == loop.getCoordinate();
+  };
+  if (product.left) {
     one.tile = acquire(b, *product.left);
+    one.isTransposed = liesAcross(product.one);
+  }
   if (product.left && isa<TileType>(one.tile.getType()))
     one.place = product.left->first;
-  Value right = acquire(b, *product.right);
+  TileFactor other{acquire(b, *product.right), liesAcross(product.other)};
   auto type = AccType::get(b.getContext(), {variance.sizeOf(row), variance.sizeOf(product.column)}, b.getF32Type());
-  Value rows = behindCast(product.other).getDefiningOp<ReadOp>().getIndices().drop_back().back();
-  bool isTransposed = variance.placeOf(rows)->coordinate == loop.getCoordinate(); // they lie along the sum
-  return multiplyTiles(b, loc, type, one, {right, isTransposed}, onto);
+  return multiplyTiles(b, loc, type, one, other, onto, loop.getTf32());
 }
 
 FailureOr<Value> TileStatements::beginProduct(OpBuilder &b, LoopOp loop, const Product &product) {
@@ -323,7 +333,8 @@ LogicalResult TileStatements::multiply(OpBuilder &b, LoopOp loop, const Product 
   FailureOr<Value> sum = begun.contains(loop) ? FailureOr<Value>(begun[loop]) : beginProduct(b, loop, product);
   if (failed(sum))
     return failure();
-  known[loop.getResult(0)] = CompleteOp::create(b, loop.getLoc(), TypeRange(sum->getType()), *sum).getResult(0);
+  known[loop.getResult(0)] =
+      isUnderWay ? *sum : CompleteOp::create(b, loop.getLoc(), TypeRange(sum->getType()), *sum).getResult(0);
   for (StagedBox *box : {product.left, product.right})
     if (box)
       release(b, *box);

@@ -79,6 +79,8 @@ public:
   /// The sum goes to its tensor with the next round, beside its first products. Not where its box is read once more in its
   /// own round: that would stand in two places of its ring.
   void postpone(const CarriedSum &own);
+  /// Rounds do nothing but add to one sum: its products stay under way from one to the next.
+  void leaveUnderWay() { isUnderWay = true; }
   bool hasPostponed() const { return !later.empty(); }
   bool isPostponed(LoopOp statement);
   PostponedSum *postponed(mlir::Value tensor) { return later.contains(tensor) ? &later[tensor] : nullptr; }
@@ -108,7 +110,7 @@ private:
   bool isReady(LoopOp statement, llvm::ArrayRef<LoopOp> before);
   llvm::LogicalResult read(mlir::OpBuilder &b, ReadOp op);
   llvm::LogicalResult write(mlir::OpBuilder &b, WriteOp op);
-  llvm::LogicalResult store(mlir::OpBuilder &b, WriteOp op);
+  llvm::LogicalResult store(mlir::OpBuilder &b, mlir::Operation *op, mlir::Value value);
   TileMaps maps();
   /// An accumulator of the value along these loops, of `across` columns where `column` is null.
   llvm::FailureOr<mlir::Value> tile(mlir::OpBuilder &b, mlir::Value value, mlir::Value column, mlir::Location loc,
@@ -123,7 +125,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> states, known, fixed;
   llvm::DenseMap<mlir::Operation *, mlir::Value> begun; // products, by their loops
   llvm::MapVector<mlir::Value, PostponedSum> later;     // by the tensors that they go to
-  bool storesThrough = false, branches = false;
+  bool storesThrough = false, branches = false, isUnderWay = false;
 };
 
 } // namespace lacis

@@ -52,7 +52,7 @@ bool lacis::isNumber(ReadOp read, TileVariance &variance) {
 /// A read that takes a box of a round: the first of the vector's own statement, else the last before it, else the first.
 static ReadOp besideOf(LoopOp statement, Rounds rounds, StagedBoxes &boxes) {
   ReadOp own, before, behind;
-  rounds.positions->walk([&](ReadOp read) {
+  rounds.loop->walk([&](ReadOp read) {
     auto [box, tile] = boxes.find(read);
     if (!box || tile != 0 || !box->inRound)
       return;
@@ -78,7 +78,7 @@ FailureOr<SmallVector<ReadOp>> lacis::findVectors(LoopOp groups, Rounds rounds, 
     Value coordinate = coordinateOf(read, variance);
     if (!coordinate) // a map reads it element by element
       return WalkResult::advance();
-    if (coordinate != statement.getCoordinate() && !rounds.positions->isAncestor(statement))
+    if (coordinate != statement.getCoordinate() && !rounds.loop->isAncestor(statement))
       return refuseStatement(read);
     (coordinate == statement.getCoordinate() ? rows : columns).push_back(read);
     return WalkResult::advance();

@@ -15,19 +15,22 @@
 using namespace mlir;
 using namespace lacis;
 
-LoopOp lacis::tilesOfRound(LevelLoopOp round) {
-  auto inside = round.getBlock()->getOps<LoopOp>();
-  bool isOne = llvm::hasSingleElement(inside);
-  bool hasSeveral = isOne && llvm::range_size((*inside.begin()).getBlock()->getOps<LoopOp>()) > 1;
-  return hasSeveral ? *inside.begin() : LoopOp(); // one loop of several is none of a statement
+static Block *bodyOf(Operation *loop) { return &loop->getRegion(0).front(); }
+
+LoopOp lacis::tilesOfRound(LoopOpInterface round) {
+  auto inside = bodyOf(round)->getOps<LoopOp>();
+  if (!llvm::hasSingleElement(inside))
+    return {};
+  LoopOp only = *inside.begin(); // loops of a statement begin with the rows
+  return letterOf(only.getName()) == letterOf(round.getName()) ? only : LoopOp();
 }
 
-static Block *statementsOf(LevelLoopOp round) {
+static Block *statementsOf(LoopOpInterface round) {
   LoopOp tiles = tilesOfRound(round);
-  return tiles ? tiles.getBlock() : round.getBlock();
+  return tiles ? tiles.getBlock() : bodyOf(round);
 }
 
-std::optional<CarriedSum> lacis::carriedSum(LevelLoopOp round, Value tensor) {
+std::optional<CarriedSum> lacis::carriedSum(LoopOpInterface round, Value tensor) {
   WriteOp write;
   LoopOp statement;
   for (Operation *user : tensor.getUsers()) {
@@ -44,33 +47,28 @@ std::optional<CarriedSum> lacis::carriedSum(LevelLoopOp round, Value tensor) {
   return sum && reductionOf(sum) == Reduction::Add ? std::optional(CarriedSum{tensor, statement, sum}) : std::nullopt;
 }
 
-bool lacis::changesInRound(Value number, LevelLoopOp round) {
+bool lacis::changesInRound(Value number, LoopOpInterface round) {
   LoopOp tiles = tilesOfRound(round);
   return followsFrom(number, [&](Value from) {
     auto own = dyn_cast<BlockArgument>(from);
-    return own && (own.getOwner() == round.getBlock() || (tiles && own.getOwner() == tiles.getBlock()));
+    return own && (own.getOwner() == bodyOf(round) || (tiles && own.getOwner() == tiles.getBlock()));
   });
 }
 
-static bool isOfRound(ReadOp read, LevelLoopOp round) {
+static bool isOfRound(ReadOp read, LoopOpInterface round) {
   return llvm::any_of(read.getIndices(), [&](Value index) { return changesInRound(index, round); });
 }
 
-bool lacis::sharesRounds(LoopOp rows, LevelLoopOp round) {
+bool lacis::sharesRounds(LoopOp rows, LoopOpInterface round) {
   auto isOfRows = [&](Value number) { return followsFrom(number, rows.getCoordinate()); };
   auto guard = dyn_cast<scf::IfOp>(round->getParentOp());
-  if (isOfRows(round.getParent()) || (guard && isOfRows(guard.getCondition())))
-    return false;
-  WalkResult found = round->walk([&](ReadOp read) {
-    bool isFactor = isa<BlockArgument>(read.getTensor()) && read->getParentOfType<LoopOp>().getReduce();
-    bool isOfBoth = isFactor && isOfRound(read, round) && llvm::any_of(read.getIndices(), isOfRows);
-    return isOfBoth ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return !found.wasInterrupted();
+  auto positions = dyn_cast<LevelLoopOp>(*round);
+  Value length = positions ? positions.getParent() : cast<LoopOp>(*round).getUpper();
+  return !isOfRows(length) && !(guard && isOfRows(guard.getCondition()));
 }
 
 /// How many factors of products are read of the operand.
-static int64_t countFactors(LevelLoopOp round, Value operand) {
+static int64_t countFactors(LoopOpInterface round, Value operand) {
   int64_t count = 0;
   round->walk([&](LoopOp loop) {
     arith::MulFOp product = factorsOf(loop);
@@ -92,7 +90,7 @@ static bool readsVectors(LoopOp statement) {
 }
 
 /// One of what its round made and of an operand, added to what the tensor has.
-static bool canWait(LevelLoopOp round, CarriedSum own) {
+static bool canWait(LoopOpInterface round, CarriedSum own) {
   arith::MulFOp product = factorsOf(own.sum);
   if (!product || matchPattern(own.sum.getInits()[0], m_AnyZeroFloat()))
     return false;
@@ -107,7 +105,7 @@ static bool canWait(LevelLoopOp round, CarriedSum own) {
 }
 
 /// Does a round multiply operands of which it brings one?
-static bool multipliesOperands(LevelLoopOp round) {
+static bool multipliesOperands(LoopOpInterface round) {
   return round
       ->walk([&](LoopOp loop) {
         arith::MulFOp product = factorsOf(loop);
@@ -119,14 +117,16 @@ static bool multipliesOperands(LevelLoopOp round) {
       .wasInterrupted();
 }
 
-static bool isWrittenBefore(Value tensor, LevelLoopOp round) {
+static bool isWrittenBefore(Value tensor, LoopOpInterface round) {
   return llvm::any_of(tensor.getUsers(), [&](Operation *user) {
     Operation *own = round->getBlock()->findAncestorOpInBlock(*user);
     return isa<WriteOp>(user) && own && own->isBeforeInBlock(round);
   });
 }
 
-SmallVector<CarriedSum> lacis::sumsToPostpone(LevelLoopOp round) {
+static LevelAttr levelOf(LevelLoopOp loop) { return formatOf(loop.getTensor()).getLevels()[loop.getLevel()]; }
+
+SmallVector<CarriedSum> lacis::sumsToPostpone(LoopOpInterface round) {
   llvm::SetVector<Value> tensors;
   round->walk([&](WriteOp write) {
     if (isWrittenBefore(write.getTensor(), round))
@@ -136,8 +136,8 @@ SmallVector<CarriedSum> lacis::sumsToPostpone(LevelLoopOp round) {
   for (Value tensor : tensors)
     if (std::optional<CarriedSum> own = carriedSum(round, tensor); own && canWait(round, *own))
       found.push_back(*own);
-  LevelAttr level = formatOf(round.getTensor()).getLevels()[round.getLevel()];
-  // A round is not known before the one ahead of it, or may be none.
-  bool isKnown = isStateless(round) && !level.getCoordinate().isPadded();
+  // A round may not be known before the one ahead of it, or be none.
+  auto positions = dyn_cast<LevelLoopOp>(*round);
+  bool isKnown = !positions || (isStateless(positions) && !levelOf(positions).getCoordinate().isPadded());
   return isKnown && multipliesOperands(round) ? found : SmallVector<CarriedSum>();
 }

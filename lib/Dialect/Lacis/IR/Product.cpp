@@ -147,8 +147,7 @@ bool lacis::isOverPositions(LoopOp loop) {
 
 //===- Recognition --------------------------------------------------------===//
 
-/// What is walked through a companion.
-static Value behindWalk(Value tensor) {
+Value lacis::behindWalk(Value tensor) {
   auto walk = tensor.getDefiningOp<WalkOp>();
   return walk ? walk.getSource() : tensor;
 }

@@ -9,11 +9,11 @@
 namespace lacis {
 
 /// The loop that a round has around its statements: a stored block of several tiles has one tile a round of it; or null.
-LoopOp tilesOfRound(LevelLoopOp round);
+LoopOp tilesOfRound(LoopOpInterface round);
 /// Does the number follow from those of a round, or of a tile of it?
-bool changesInRound(mlir::Value number, LevelLoopOp round);
-/// Do rounds bring the same boxes, and as many, in each round of `rows`, a loop around them?
-bool sharesRounds(LoopOp rows, LevelLoopOp round);
+bool changesInRound(mlir::Value number, LoopOpInterface round);
+/// Are they the same rounds in each round of `rows`, a loop around them?
+bool sharesRounds(LoopOp rows, LoopOpInterface round);
 
 /// A tensor that rounds hand on, the one statement of a round that uses it, and the loop of its sum.
 struct CarriedSum {
@@ -22,11 +22,11 @@ struct CarriedSum {
 };
 
 /// What a round adds to the tensor, where a single statement uses it and writes a sum; else nullopt.
-std::optional<CarriedSum> carriedSum(LevelLoopOp round, mlir::Value tensor);
+std::optional<CarriedSum> carriedSum(LoopOpInterface round, mlir::Value tensor);
 
 /// Sums of products that can wait for the next round, as `skew` wants: of what their round made and of an operand that no
 /// other product of the round takes. None where nothing would run beside them: no product is of operands alone.
-llvm::SmallVector<CarriedSum> sumsToPostpone(LevelLoopOp round);
+llvm::SmallVector<CarriedSum> sumsToPostpone(LoopOpInterface round);
 
 } // namespace lacis
 

@@ -56,6 +56,8 @@ struct Product {
 
 /// What a value was before it was widened, or the value.
 mlir::Value behindCast(mlir::Value value);
+/// What is walked through a companion, whose links say where the values lie; or the tensor.
+mlir::Value behindWalk(mlir::Value tensor);
 /// The read of an operand that a factor is, or null.
 ReadOp operandOf(mlir::Value factor);
 
