@@ -40,6 +40,7 @@ void lacis::scheduleOwnLevels(ScheduleBuilder &schedule, Product &product, const
   llvm::append_range(order, around);
   if (!rows.consumers.empty())
     order.push_back(rows.consumers);
+  llvm::append_range(order, rows.parts);
   llvm::append_range(order, rows.rows);
   order.push_back(columns);
   schedule.reorder(order);
@@ -48,7 +49,7 @@ void lacis::scheduleOwnLevels(ScheduleBuilder &schedule, Product &product, const
     schedule.bind(panels, unit);
   schedule.bind(schedule.fuse(around), "block.y");
   tile.insert(tile.end(), {columns, depth});
-  markTiles(schedule, product, rows.consumers, {}, sum, panel.stages, tile);
+  markTiles(schedule, product, rows.consumers, rows.parts, sum, panel.stages, tile);
 }
 
 /// Splits a loop over rows, if they are more than so many; the names of the outer and of the inner loop, or no outer one.

@@ -61,9 +61,12 @@ std::string lacis::completeSampled(ScheduleBuilder &schedule, const TileSizes &s
   auto eighths = nest.getFunction().getArgAttrOfType<IntegerAttr>(product->stored.getArgNumber(), "lacis.eighths");
   bool gathers = eighths && !product->isLeftAlong && !product->isRightAlong; // gathered tiles stand side by side
   std::optional<SampledPanel> panel = sizes.sampled(block.rows, block.columns, gathers ? eighths.getInt() : 8);
-  if (panel && takesTf32(nest))
-    panel->depth /= 2;
   TilePanel large = *sizes.panel(kLargest, kLargest);
+  if (takesTf32(nest)) { // of which a line has half as many elements
+    large.step /= 2;
+    if (panel)
+      panel->depth /= 2;
+  }
   bool isLarge = !panel && block.columns <= large.columns && panelOfOwnLevels(block, large);
   why = objectionToTiles(nest, *product, panel || isLarge);
   if (!why.empty())

@@ -51,8 +51,11 @@ Value lacis::loadVector(OpBuilder &b, ReadOp read, Value row, TileVariance &vari
 Value lacis::multiplyTiles(OpBuilder &b, Location loc, AccType type, TileFactor left, TileFactor right, Value onto,
                            bool isTf32) {
   auto flag = [&](bool value) { return value ? b.getUnitAttr() : UnitAttr(); };
-  if (right.isTransposed && !right.place && cast<TileType>(right.tile.getType()).isList())
-    right.place = arith::ConstantIndexOp::create(b, loc, 0);
+  for (TileFactor *factor : {&left, &right}) { // transposed tiles of a list stand side by side
+    auto tile = dyn_cast<TileType>(factor->tile.getType());
+    if (tile && tile.isList() && factor->isTransposed && !factor->place)
+      factor->place = arith::ConstantIndexOp::create(b, loc, 0);
+  }
   return MmaOp::create(b, loc, type, left.tile, left.place, flag(left.isTransposed), left.present, right.tile,
                        right.place, flag(right.isTransposed), onto, flag(isTf32));
 }
