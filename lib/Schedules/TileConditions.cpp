@@ -123,17 +123,12 @@ static bool hasBlockLoops(Nest &nest, const Product &product, StoredBlock block)
          product.batchLoops.size() == product.batch.size();
 }
 
-/// A residual is loaded to where the dense operand's tile was.
-static std::string objectionToFinish(Product &product, bool takesResidual) {
+static std::string objectionToFinish(Product &product, bool isTf32) {
   std::optional<ReadOp> residual = product.residual();
   std::string letters = "'" + product.rows.str() + (product.isFolded ? "'" : "' or '" + product.columns.str() + "'");
   if (!residual)
     return "what follows the sum reads more than vectors along " + letters + ", numbers, and one residual";
-  if (*residual && !takesResidual)
-    return "a residual needs tiles of 64 rows of a half type";
-  if (*residual && product.isRightAlong == product.isRowsFirst)
-    return ("a residual lies as the dense operand, with '" + product.columns + "' first or last in both").str();
-  return "";
+  return *residual && isTf32 ? "a residual needs a half type" : "";
 }
 
 /// The first of these that says something.
@@ -144,7 +139,7 @@ static std::string firstOf(ArrayRef<llvm::function_ref<std::string()>> objection
   return "";
 }
 
-std::string lacis::objectionToTiles(Nest &nest, Product &product, bool hasSizes, bool takesResidual) {
+std::string lacis::objectionToTiles(Nest &nest, Product &product, bool hasSizes) {
   bool isTf32 = takesTf32(nest), isSampled = product.isSampled();
   StoredBlock block = product.block();
   auto objectionToLoops = [&]() -> std::string {
@@ -155,7 +150,7 @@ std::string lacis::objectionToTiles(Nest &nest, Product &product, bool hasSizes,
   };
   return firstOf({[&] { return objectionToTypes(product.left, product.right, product.output, isTf32); },
                   [&] { return hasSizes ? "" : objectionToBlock(block.rows, block.columns); },
-                  [&] { return isSampled ? "" : objectionToFinish(product, takesResidual && !isTf32); },
+                  [&] { return isSampled ? "" : objectionToFinish(product, isTf32); },
                   [&] { return objectionToSizes(nest.getFunction(), product); },
                   [&] { return objectionToFormat(product.format()); }, objectionToLoops});
 }

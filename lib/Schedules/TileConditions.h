@@ -25,7 +25,7 @@ llvm::SmallVector<LoopOp> loopsOf(llvm::ArrayRef<LoopOp> chain, llvm::StringRef 
 
 /// Why tiles cannot take the product, or nothing where they can: there are sizes for its blocks, and a residual fits into
 /// a stage.
-std::string objectionToTiles(Nest &nest, Product &product, bool hasSizes, bool takesResidual = false);
+std::string objectionToTiles(Nest &nest, Product &product, bool hasSizes);
 
 } // namespace lacis
 

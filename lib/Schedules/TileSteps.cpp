@@ -43,10 +43,7 @@ void lacis::markTiles(ScheduleBuilder &schedule, Product &product, const std::st
     schedule.bind(consumers, "warpgroup");
   for (const std::string &part : parts)
     schedule.jam(part);
-  SmallVector<BlockArgument> operands{product.left, product.right};
-  if (ReadOp residual = product.write ? *product.residual() : ReadOp())
-    operands.push_back(cast<BlockArgument>(residual.getTensor()));
-  for (BlockArgument operand : operands)
+  for (BlockArgument operand : {product.left, product.right})
     schedule.stage(nameOfOperand(schedule.getNest().getFunction(), operand), "shared");
   schedule.pipeline(sum, stages);
   schedule.tensorize(tile, takesTf32(schedule.getNest()) ? "tf32" : "");

@@ -38,6 +38,12 @@ static std::pair<std::string, std::string> cutColumns(ScheduleBuilder &schedule,
   return {schedule.fuse(around), columns};
 }
 
+/// A residual that is as large as a tile of the dense operand, and lies as that, arrives in its place; the elements of others
+/// are read where they lie.
+static bool fitsDenseTile(const Product &product, const TilePanel &panel) {
+  return panel.tileRows == panel.step && product.isRightAlong != product.isRowsFirst;
+}
+
 static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const TilePanel &panel,
                           MutableArrayRef<LoopOp> rows) {
   StringRef stored = nameOfOperand(schedule.getNest().getFunction(), product.stored);
@@ -59,6 +65,8 @@ static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const Til
                    isUneven && !isWhole ? std::optional(kCut) : std::nullopt);
   llvm::append_range(tile, cut.rows);
   tile.push_back(columns);
+  if (ReadOp residual = *product.residual(); residual && fitsDenseTile(product, panel))
+    schedule.stage(nameOfOperand(schedule.getNest().getFunction(), cast<BlockArgument>(residual.getTensor())), "shared");
   markTiles(schedule, product, cut.consumers, cut.parts, sum, panel.stages, tile);
 }
 
@@ -184,8 +192,7 @@ static std::string completeProduct(ScheduleBuilder &schedule, const TileSizes &s
   if (!product)
     return why;
   std::optional<TilePanel> panel = panelOf(nest, *product, sizes);
-  bool takesResidual = panel && panel->tileRows == panel->step && !panel->walksOwnLevels;
-  why = objectionToTiles(nest, *product, panel.has_value(), takesResidual);
+  why = objectionToTiles(nest, *product, panel.has_value());
   if (!why.empty())
     return why;
   SmallVector<LoopOp> rows = loopsOf(nest.mainChain(), product->rows);

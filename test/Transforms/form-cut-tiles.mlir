@@ -10,8 +10,8 @@
 // CHECK:         %[[LISTS:.*]] = lacis.balance #lacis.tile_schedule<columns = 256, swizzle_group = 4, period = 16, split = 8, cost = <{{.*}}>> of %[[PAIRS]] :
 // CHECK:         %[[KEPT:.*]] = lacis.workspace
 // CHECK:         lacis.loop "n"
+// CHECK:           %[[FEW:.*]] = arith.cmpi ule
 // CHECK:           } consumers 2
-// CHECK:             %[[FEW:.*]] = arith.cmpi ule
 // CHECK:             lacis.level_loop "i00" %[[LISTS]][2]
 // CHECK:               lacis.level_loop "b01" %[[LISTS]][3]
 // CHECK:                 lacis.level_loop "b02" %[[LISTS]][4] {{.*}} (%{{.*}}, %[[FIRST:.*]]) iter
@@ -20,7 +20,7 @@
 // CHECK:                       lacis.level_loop "b05" %[[LISTS]][7]
 // CHECK:                         lacis.level_loop "b06" %[[LISTS]][8] {{.*}} (%{{.*}}, %[[SLOT:.*]]) iter
 // CHECK:                       lacis.loop "j0" %{{.*}} to %[[COUNT]]
-// CHECK:                         lacis.coordinate %[[PAIRS]][1]
+// CHECK:                         lacis.presence %[[PAIRS]][2]
 // CHECK:                         lacis.mma
 // CHECK:                       arith.cmpi slt, %[[SLOT]]
 // CHECK:                       lacis.store_tile
@@ -29,8 +29,8 @@
 // CHECK:         lacis.loop "n"
 // CHECK:           } consumers 2
 // CHECK:             lacis.level_loop "i00" %[[LISTS]][2]
-// CHECK:               lacis.level_loop "b04" %[[LISTS]][6] {{.*}} (%{{.*}}, %[[PART:.*]]) iter
-// CHECK:               lacis.level_loop "b05" %[[LISTS]][7] {{.*}} (%{{.*}}, %[[PARTS:.*]]) iter
+// CHECK:               lacis.level_loop "b04" %[[LISTS]][6] {{.*}} (%{{.*}}, %[[PART:.*]]) :
+// CHECK:               lacis.level_loop "b05" %[[LISTS]][7] {{.*}} (%{{.*}}, %[[PARTS:.*]]) :
 // CHECK:                 %[[WHOSE:.*]] = arith.remui %{{.*}}, %[[PARTS]]
 // CHECK:                 arith.cmpi eq, %[[WHOSE]], %[[PART]]
 // CHECK:                 lacis.load_acc %[[KEPT]]

@@ -13,9 +13,10 @@
 // CHECK:                   %[[J:.*]] = arith.muli %{{.*}}, %c64
 // CHECK:                   lacis.acquire
 // CHECK:                   lacis.load_tile %{{.*}}, %[[J]]] to %{{.*}} to !lacis.tile<256x64xbf16>
+// CHECK:                   %[[DEPTH:.*]] = arith.muli %{{.*}}, %c64
 // CHECK:                   %[[SOME:.*]] = arith.cmpi slt, %[[I:.*]], %
 // CHECK:                   scf.if %[[SOME]] {
-// CHECK:                     lacis.load_tile %{{.*}}[%c0{{.*}}, %[[I]], %[[J]]] to {{.*}} to !lacis.tile<2x64x64xbf16>
+// CHECK:                     lacis.load_tile %{{.*}}[%c0{{.*}}, %[[I]], %[[DEPTH]]] to {{.*}} to !lacis.tile<2x64x64xbf16>
 // CHECK-NOT:               lacis.locate
 // CHECK:           } consumers 2
 // CHECK-NOT:               lacis.presence

@@ -7,7 +7,7 @@
 // RUN: lacis-compile %s --target=cuda:sm_90a --emit=ptx -o - | FileCheck %s --check-prefix=PTX
 
 // Stored blocks of several tiles: both roles walk the levels of the format itself. A block of threads has 128 rows of a
-// stored block, two consumers 64 each; a round brings their two tiles and 64 columns of x, which they share. The products
+// stored block, two consumers 64 each; a round brings 64 columns of x, which they share, and their two tiles. The products
 // stay under way from one round to the next.
 // CHECK-LABEL: func.func @product(
 // CHECK-NOT:     lacis.regroup
@@ -15,15 +15,14 @@
 // CHECK:         lacis.loop "i0" %[[I:.*]] to
 // CHECK:           lacis.loop "i10" %[[PART:.*]] to %c2
 // CHECK:             lacis.loop "b0" %[[B:.*]] to
-// CHECK:               lacis.ring : !lacis.ring<4, <2x64x64xbf16>>
-// CHECK:               lacis.ring : !lacis.ring<4, <256x64xbf16>>
+// CHECK:               lacis.ring : !lacis.ring<4, <256x64xbf16>, <2x64x64xbf16>>
 // CHECK:               lacis.roles producer {
 // CHECK:                 %[[ROW:.*]] = lacis.locate %arg0[0] at %{{.*}}(%[[I]])
 // CHECK:                 lacis.level_loop "j0" %arg0[1] at %[[ROW]] (%[[POSITION:.*]], %[[J:.*]]) iter
 // CHECK:                   lacis.loop "j10" %[[ROUND:.*]] to %c4
+// CHECK:                     lacis.load_tile %arg1[{{.*}}] to %{{.*}} to !lacis.tile<256x64xbf16>
 // CHECK:                     lacis.load_tile %arg0[%[[POSITION]], %{{.*}}, %{{.*}}] to %{{.*}}[%c0{{.*}}] : {{.*}} to !lacis.tile<2x64x64xbf16>
 // CHECK:                     lacis.load_tile %arg0[%[[POSITION]], %{{.*}}, %{{.*}}] to %{{.*}}[%c1{{.*}}] : {{.*}} to !lacis.tile<2x64x64xbf16>
-// CHECK:                     lacis.load_tile %arg1[{{.*}}] to %{{.*}} to !lacis.tile<256x64xbf16>
 // CHECK:               } consumers 2 (
 // CHECK:                 lacis.splat {{.*}} to !lacis.acc<64x256xf32>
 // CHECK:                 lacis.level_loop "j0" %arg0[1] at
@@ -36,11 +35,11 @@
 // CHECK:             bind<block.y>
 // CHECK:           bind<block.z>
 // CHECK:         bind<block.x>
-// LARGE:         lacis.ring : !lacis.ring<4, <192x64xbf16>>
-// SMALL:         lacis.ring : !lacis.ring<3, <128x64xbf16>>
+// LARGE:         lacis.ring : !lacis.ring<4, <192x64xbf16>, <2x64x64xbf16>>
+// SMALL:         lacis.ring : !lacis.ring<3, <128x64xbf16>, <2x64x64xbf16>>
 // Blocks of 192 rows are no two panels of 128: a block of threads has 64 of them.
 // HALF:          lacis.loop "i10" {{.*}} to %c3
-// HALF:          lacis.ring : !lacis.ring<4, <64x64xbf16>>
+// HALF:          lacis.ring : !lacis.ring<4, <256x64xbf16>, <64x64xbf16>>
 // HALF:          } consumers 1
 // A companion walks blocks that are stored column by column, and links to where they lie.
 // LINK:          %[[WALK:.*]] = lacis.walk %arg0

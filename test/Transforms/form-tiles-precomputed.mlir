@@ -18,8 +18,8 @@
 // CHECK:         } consumers 2
 // CHECK:           %[[GROUP:.*]] = lacis.origin
 // CHECK:           %[[ROWS:.*]] = arith.subi %[[COUNT:.*]], %c1
-// CHECK:           %[[ACROSS:.*]] = arith.muli %{{.*}}, %[[COUNT]]
 // CHECK:           %[[DOWN:.*]] = arith.minui %[[GROUP]], %[[ROWS]]
+// CHECK:           %[[ACROSS:.*]] = arith.muli %{{.*}}, %[[COUNT]]
 // CHECK:           %[[PLACE:.*]] = arith.addi %[[ACROSS]], %[[DOWN]]
 // CHECK:           %[[BEGIN:.*]] = lacis.load_acc %[[KEPT]] at %[[PLACE]]
 // CHECK:           lacis.level_loop "j0"<part "blocks"> {{.*}} = %[[BEGIN]])

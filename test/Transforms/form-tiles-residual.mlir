@@ -11,7 +11,6 @@
 // CHECK:                   %[[GROUP:.*]] = lacis.origin
 // CHECK:                   %[[ROW:.*]] = arith.muli %[[GROUP]], %c64
 // CHECK:                   lacis.acquire
-// CHECK:                   arith.cmpi slt, %[[ROW]]
 // CHECK:                   lacis.load_tile %{{.*}}, %[[ROW]]] to %{{.*}} to !lacis.tile<256x64xbf16>
 // CHECK:                   lacis.release
 // CHECK:           } consumers 2 (%[[CONSUMER:.*]]: index)

@@ -96,15 +96,3 @@ func.func @rings() {
   }
   return
 }
-
-// -----
-
-func.func @apart() {
-  // expected-error@+1 {{tiles: the roles meet at no ring}}
-  lacis.roles producer {
-    lacis.yield
-  } consumers 1 (%c : i32) {
-    lacis.yield
-  }
-  return
-}

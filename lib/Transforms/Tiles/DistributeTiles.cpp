@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -22,7 +23,10 @@ namespace {
 class DistributeTiles {
 public:
   DistributeTiles(LoopOp rows, LoopOp columns)
-      : outer(rows->isAncestor(columns) ? rows : columns), tile{rows, columns}, loc(outer.getLoc()) {}
+      : outer(rows->isAncestor(columns) ? rows : columns), tile{rows, columns}, loc(outer.getLoc()) {
+    if (auto around = dyn_cast<LoopOp>(outer->getParentOp()); around && around.getJam() && around.getTrip())
+      parts = outer = around;
+  }
   FailureOr<LoopOpInterface> run();
 
 private:
@@ -32,9 +36,11 @@ private:
     SmallVector<LoopOp> loops;
     SmallVector<Value> places;
     IRMapping numbers;
+    bool isBehind = false; // the rounds
   };
 
   bool isOfTile(Value value);
+  bool isStore(Operation *op);
   LogicalResult openGuards();
   LogicalResult findSum();
   void hoist();
@@ -42,42 +48,51 @@ private:
   Statement open(OpBuilder &b, StringRef phase);
   void close(Statement &statement);
   Value again(Statement &in, Value value);
+  Value readInside(Statement &in, ReadOp read);
   Value addUp(OpBuilder &b, Value lhs, Value rhs);
   void writeSum(Statement &in, Value value);
   Value readSum(Statement &in);
+  void forEachPart(OpBuilder &b, llvm::function_ref<void()> statement);
   void begin(OpBuilder &b);
   LoopOpInterface openRounds(OpBuilder &b, Operation *loop);
   LoopOpInterface makeRounds(OpBuilder b);
+  void shareNumbers(OpBuilder &b);
+  void addRound(OpBuilder &b);
   void finish(OpBuilder &b);
+  void finishWith(OpBuilder &b, Operation *store);
 
   LoopOp outer;
+  LoopOp parts; // jammed: each has a sum of its own; or null
   SmallVector<LoopOp> tile; // rows first
   Location loc;
   Block *body = nullptr;           // of the innermost loop of the tile
   SmallVector<Value> conditions;   // that are the same for all of the tile
   Operation *sum = nullptr;
   SmallVector<Operation *> rounds; // of the sum, outermost first: positions, tiles of a block
-  LoopOp depth;                    // of the sum, in a tile
-  Operation *store = nullptr;      // `write`, or `set` where the output is stored
+  LoopOp depth;                    // of the sum, in a tile; null where no product is summed up
+  Operation *store = nullptr;      // `write`, or `set` where the output is stored; or a choice of two
   IRMapping numbers;               // of rounds
-  Value sums;                      // of all places of the tile
+  SmallVector<Value> sums;         // of all places of the tile, one for each part
+  int64_t part = 0;                // of the present statement
 };
 
 } // namespace
 
 bool DistributeTiles::isOfTile(Value value) {
   return followsFrom(value, [&](Value from) {
-    return (sum && from.getDefiningOp() == sum) || llvm::any_of(tile, [&](LoopOp loop) { return loop.getCoordinate() == from; });
+    auto isOf = [&](LoopOp loop) { return loop.getCoordinate() == from; };
+    return (sum && from.getDefiningOp() == sum) || (parts && isOf(parts)) || llvm::any_of(tile, isOf);
   });
 }
 
 /// A condition on the places of a tile says where an axis ends: boxes have 0 behind it, and stores leave that out. Others are
 /// the same for all of the tile.
 LogicalResult DistributeTiles::openGuards() {
-  LoopOp inner = outer == tile[0] ? tile[1] : tile[0];
+  LoopOp inner = tile[0]->isAncestor(tile[1]) ? tile[1] : tile[0];
   for (Operation *op = inner; op != outer; op = op->getParentOp()) {
     auto guard = dyn_cast<scf::IfOp>(op);
-    if ((guard && (guard.getNumResults() != 0 || guard.elseBlock())) || (!guard && op != inner))
+    bool isTile = llvm::is_contained(tile, dyn_cast<LoopOp>(op));
+    if (guard ? guard.getNumResults() != 0 || guard.elseBlock() : !isTile)
       return op->emitError("tiles: this stands between the loops of a tile, which are one product");
     if (guard && !isOfTile(guard.getCondition()))
       conditions.push_back(guard.getCondition());
@@ -96,15 +111,35 @@ LogicalResult DistributeTiles::openGuards() {
   return success();
 }
 
+/// The one store of a branch, or null.
+static Operation *storeIn(Block *branch) {
+  Operation *found = nullptr;
+  for (Operation &op : branch->without_terminator()) {
+    bool isStore = isa<WriteOp, SetOp>(op);
+    if ((isStore && found) || (!isStore && !isa<ReadOp>(op) && !isMemoryEffectFree(&op)))
+      return nullptr;
+    found = isStore ? &op : found;
+  }
+  return found;
+}
+
+/// Is it a store, or, where a condition holds for all of the tile, one of two?
+bool DistributeTiles::isStore(Operation *op) {
+  auto choice = dyn_cast<scf::IfOp>(op);
+  if (!choice || choice.getNumResults() != 0 || !choice.elseBlock())
+    return isa<WriteOp, SetOp>(op);
+  return !isOfTile(choice.getCondition()) && storeIn(choice.thenBlock()) && storeIn(choice.elseBlock());
+}
+
 LogicalResult DistributeTiles::findSum() {
   auto refuse = [](Operation *op) { return op->emitError("tiles: a tile has one sum, and stores what follows from it"); };
   for (Operation &op : body->without_terminator()) {
     auto loop = dyn_cast<LoopOpInterface>(op);
-    bool isStore = isa<WriteOp, SetOp>(op);
-    if ((loop && sum) || (isStore && store) || (!loop && !isStore && !isa<ReadOp>(op) && !isMemoryEffectFree(&op)))
+    bool stores = isStore(&op);
+    if ((loop && sum) || (stores && store) || (!loop && !stores && !isa<ReadOp>(op) && !isMemoryEffectFree(&op)))
       return refuse(&op);
     sum = loop ? &op : sum;
-    store = isStore ? &op : store;
+    store = stores ? &op : store;
   }
   if (!sum || !store || sum->getNumResults() != 1)
     return refuse(outer);
@@ -113,6 +148,8 @@ LogicalResult DistributeTiles::findSum() {
   while (!isInTile(loop)) {
     rounds.push_back(loop);
     auto inner = loop->getRegion(0).front().getOps<LoopOp>();
+    if (inner.empty() && !factorsOf(loop))
+      return success();
     if (!llvm::hasSingleElement(inner))
       return loop->emitError("tiles: no loop of the sum is tensorized");
     loop = *inner.begin();
@@ -123,10 +160,14 @@ LogicalResult DistributeTiles::findSum() {
   return success();
 }
 
-/// What is the same for all of the tile is computed before it.
+/// What is the same for all of the tile is computed before it, numbers that it reads of operands among that.
 void DistributeTiles::hoist() {
+  auto isNumber = [](Operation *op) {
+    auto read = dyn_cast<ReadOp>(op);
+    return isMemoryEffectFree(op) || (read && isa<BlockArgument>(read.getTensor())); // no output, whose tile it is not of
+  };
   for (Operation &op : llvm::make_early_inc_range(body->without_terminator()))
-    if (isMemoryEffectFree(&op) && op.getNumRegions() == 0 &&
+    if (isNumber(&op) && op.getNumRegions() == 0 &&
         llvm::none_of(op.getOperands(), [&](Value operand) { return isOfTile(operand); }))
       op.moveBefore(outer);
 }
@@ -169,11 +210,27 @@ Value DistributeTiles::again(Statement &in, Value value) {
     return value;
   for (Value operand : op->getOperands())
     in.numbers.map(operand, again(in, operand));
+  auto read = dyn_cast<ReadOp>(op);
+  bool isElement = read && in.isBehind && read.getIndices().size() > 1;
   bool isIndex = isa<arith::AddIOp>(op) && value.getType().isIndex();
-  Value made = isIndex ? addUp(in.b, in.numbers.lookup(op->getOperand(0)), in.numbers.lookup(op->getOperand(1)))
-                       : Value(in.b.clone(*op, in.numbers)->getResult(cast<OpResult>(value).getResultNumber()));
-  in.numbers.map(value, made);
-  return made;
+  if (isElement)
+    in.numbers.map(value, readInside(in, read));
+  else if (isIndex)
+    in.numbers.map(value, addUp(in.b, in.numbers.lookup(op->getOperand(0)), in.numbers.lookup(op->getOperand(1))));
+  else
+    in.b.clone(*op, in.numbers); // which maps all its results
+  return in.numbers.lookup(value);
+}
+
+/// A tile has elements behind the ends of the axes, which nobody stores: the last of an axis is read for them.
+Value DistributeTiles::readInside(Statement &in, ReadOp read) {
+  SmallVector<Value> indices;
+  for (auto [axis, index] : llvm::enumerate(read.getIndices())) {
+    Value size = tensor::DimOp::create(in.b, loc, read.getTensor(), axis);
+    Value last = arith::SubIOp::create(in.b, loc, size, arith::ConstantIndexOp::create(in.b, loc, 1));
+    indices.push_back(arith::MinUIOp::create(in.b, loc, in.numbers.lookup(index), last));
+  }
+  return ReadOp::create(in.b, read.getLoc(), read.getType(), read.getTensor(), indices, Value(), IntegerAttr());
 }
 
 /// The coordinate of a place is added last: before it stands where the tile begins.
@@ -187,18 +244,28 @@ Value DistributeTiles::addUp(OpBuilder &b, Value lhs, Value rhs) {
 }
 
 void DistributeTiles::writeSum(Statement &in, Value value) {
-  WriteOp::create(in.b, loc, value, sums, in.places, Value(), IntegerAttr());
+  WriteOp::create(in.b, loc, value, sums[part], in.places, Value(), IntegerAttr());
 }
 
 Value DistributeTiles::readSum(Statement &in) {
-  return ReadOp::create(in.b, loc, sum->getResult(0).getType(), sums, in.places, Value(), IntegerAttr());
+  return ReadOp::create(in.b, loc, sum->getResult(0).getType(), sums[part], in.places, Value(), IntegerAttr());
+}
+
+/// Makes the statement of each part, which a jammed loop has side by side.
+void DistributeTiles::forEachPart(OpBuilder &b, llvm::function_ref<void()> statement) {
+  int64_t count = parts ? *parts.getTrip() : 1;
+  for (part = 0; part < count; ++part) {
+    if (parts)
+      numbers.map(parts.getCoordinate(), arith::ConstantIndexOp::create(b, loc, part).getResult());
+    statement();
+  }
 }
 
 void DistributeTiles::begin(OpBuilder &b) {
   SmallVector<int64_t> sizes;
   for (LoopOp loop : tile)
     sizes.push_back(*loop.getTrip());
-  sums = makeTile(b, loc, sum->getResult(0).getType(), sizes);
+  sums.push_back(makeTile(b, loc, sum->getResult(0).getType(), sizes));
   Statement in = open(b, "begin");
   writeSum(in, again(in, sum->getOperands().back()));
   close(in);
@@ -221,6 +288,16 @@ LoopOpInterface DistributeTiles::openRounds(OpBuilder &b, Operation *loop) {
   return made;
 }
 
+/// What is the same for all of a tile in a round is computed once for all parts.
+void DistributeTiles::shareNumbers(OpBuilder &b) {
+  Statement round{b, {}, {}, numbers};
+  for (Operation &op : rounds.back()->getRegion(0).front().without_terminator())
+    if (isPure(&op) && op.getNumRegions() == 0 && llvm::none_of(op.getOperands(), [&](Value from) { return isOfTile(from); }))
+      for (Value result : op.getResults())
+        (void)again(round, result);
+  numbers = round.numbers;
+}
+
 LoopOpInterface DistributeTiles::makeRounds(OpBuilder b) {
   SmallVector<LoopOpInterface> made;
   for (Operation *loop : rounds) {
@@ -228,7 +305,22 @@ LoopOpInterface DistributeTiles::makeRounds(OpBuilder b) {
     b = OpBuilder::atBlockEnd(&made.back()->getRegion(0).front());
   }
   made.front().setPipeline(cast<LoopOpInterface>(rounds.front()).getPipeline());
+  shareNumbers(b);
+  forEachPart(b, [&] { addRound(b); });
+  for (LoopOpInterface loop : made) {
+    OpBuilder end = OpBuilder::atBlockEnd(&loop->getRegion(0).front());
+    YieldOp::create(end, loc);
+  }
+  return made.front();
+}
+
+void DistributeTiles::addRound(OpBuilder &b) {
   Statement in = open(b, "round");
+  if (!depth) {
+    Value added = again(in, combinationOf(rounds.back())->added);
+    writeSum(in, arith::AddFOp::create(in.b, loc, readSum(in), added));
+    return close(in);
+  }
   Value upper = arith::ConstantIndexOp::create(in.b, loc, *depth.getTrip());
   Value carried = readSum(in);
   auto own = LoopOp::create(in.b, loc, depth.getLoopName(), upper, carried, Reduction::Add);
@@ -239,11 +331,6 @@ LoopOpInterface DistributeTiles::makeRounds(OpBuilder b) {
   YieldOp::create(inner.b, loc, arith::AddFOp::create(inner.b, loc, own.getIterArgs()[0], added).getResult());
   writeSum(in, own.getResult(0));
   close(in);
-  for (LoopOpInterface loop : made) {
-    OpBuilder end = OpBuilder::atBlockEnd(&loop->getRegion(0).front());
-    YieldOp::create(end, loc);
-  }
-  return made.front();
 }
 
 /// A block has all its entries, or 0 where an axis has ended, of which the sum is 0.
@@ -252,8 +339,9 @@ static Value withoutEntry(Value value) {
   return entry && entry.getCondition().getDefiningOp<EntryOp>() ? entry.getTrueValue() : value;
 }
 
-void DistributeTiles::finish(OpBuilder &b) {
+void DistributeTiles::finishWith(OpBuilder &b, Operation *store) {
   Statement in = open(b, "end");
+  in.isBehind = true;
   in.numbers.map(sum->getResult(0), readSum(in));
   if (auto set = dyn_cast<SetOp>(store)) {
     Value value = again(in, withoutEntry(set.getValue()));
@@ -270,36 +358,39 @@ void DistributeTiles::finish(OpBuilder &b) {
   close(in);
 }
 
+void DistributeTiles::finish(OpBuilder &b) {
+  auto choice = dyn_cast<scf::IfOp>(store);
+  if (!choice)
+    return forEachPart(b, [&] { finishWith(b, store); });
+  Statement around{b, {}, {}, numbers};
+  auto made = scf::IfOp::create(b, loc, again(around, choice.getCondition()), /*withElseRegion=*/true);
+  OpBuilder then = made.getThenBodyBuilder(), otherwise = made.getElseBodyBuilder();
+  forEachPart(then, [&] { finishWith(then, storeIn(choice.thenBlock())); });
+  forEachPart(otherwise, [&] { finishWith(otherwise, storeIn(choice.elseBlock())); });
+}
+
 FailureOr<LoopOpInterface> DistributeTiles::run() {
   if (failed(openGuards()) || failed(findSum()))
     return failure();
   hoist();
   OpBuilder b(outer);
   guardStatements(b);
-  begin(b);
+  forEachPart(b, [&] { begin(b); });
   LoopOpInterface round = makeRounds(b);
   finish(b);
   outer.erase();
   return round;
 }
 
-bool lacis::walksOwnLevels(func::FuncOp function) {
-  for (unsigned number = 0; number < function.getNumArguments(); ++number)
-    if (function.getArgAttr(number, "lacis.regroup"))
-      return false;
-  return !function.walk([](LoopOp loop) { return loop.getBalance() ? WalkResult::interrupt() : WalkResult::advance(); })
-              .wasInterrupted();
-}
-
-FailureOr<LoopOpInterface> lacis::distributeTiles(func::FuncOp function) {
+FailureOr<LoopOpInterface> lacis::distributeTiles(Operation *nest) {
   SmallVector<LoopOp> rows, columns;
-  function.walk<WalkOrder::PreOrder>([&](LoopOp loop) {
+  nest->walk<WalkOrder::PreOrder>([&](LoopOp loop) {
     if (loop.getTensorize() == TileSide::Rows)
       rows.push_back(loop);
     if (loop.getTensorize() == TileSide::Columns)
       columns.push_back(loop);
   });
   if (rows.size() != 1 || columns.size() != 1)
-    return function.emitError("tiles: a tile has one loop over its rows and one over its columns");
+    return nest->emitError("tiles: a tile has one loop over its rows and one over its columns");
   return DistributeTiles(rows[0], columns[0]).run();
 }

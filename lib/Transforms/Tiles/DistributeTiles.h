@@ -8,12 +8,10 @@
 
 namespace lacis {
 
-/// Are the loops of a tile marked, and no work lists, nor another layout of an operand? Then the nest itself is what runs.
-bool walksOwnLevels(mlir::func::FuncOp function);
 /// for i1, b1: y = sum over j  -->  for i1, b1: s = 0; for j0: for i1, b1: s += sum over j1; for i1, b1: y = s
 /// The sum of each place of a tile is an element of a private tensor, so that each round of the loop that loads ahead is one
 /// statement of tiles. Answers that loop.
-llvm::FailureOr<LoopOpInterface> distributeTiles(mlir::func::FuncOp function);
+llvm::FailureOr<LoopOpInterface> distributeTiles(mlir::Operation *nest);
 
 } // namespace lacis
 

@@ -5,6 +5,7 @@
 
 #include "lacis/Dialect/Lacis/IR/NestFacts.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
+#include "lacis/Dialect/Lacis/IR/Reduction.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -40,9 +41,13 @@ static std::optional<Access> placeInBlock(Operation *op, Value tensor, Value pos
 std::optional<Access> Access::ofFactor(Value factor) {
   if (ReadOp read = operandOf(factor))
     return Access(read);
-  auto value = behindCast(factor).getDefiningOp<ValueOp>();
+  factor = behindCast(factor);
+  auto choice = factor.getDefiningOp<arith::SelectOp>();
+  bool isInStep = choice && choice.getCondition().getDefiningOp<FindOp>();
+  auto value = (isInStep ? choice.getTrueValue() : factor).getDefiningOp<ValueOp>();
   Value tensor = value && !value.getBatch() ? behindWalk(value.getTensor()) : Value();
-  return isa_and_nonnull<BlockArgument>(tensor) ? placeInBlock(value, tensor, value.getPosition(), Value()) : std::nullopt;
+  bool isOperand = isa_and_nonnull<BlockArgument>(tensor), isOfStep = tensor && tensor.getDefiningOp<RegroupOp>();
+  return isOperand || isOfStep ? placeInBlock(value, tensor, value.getPosition(), Value()) : std::nullopt;
 }
 
 std::optional<Access> Access::ofStore(Operation *store) {
@@ -55,8 +60,18 @@ std::optional<Access> Access::ofStore(Operation *store) {
   return found;
 }
 
-/// Do both reads take the same elements?
+Value lacis::stepOf(const Access &access) {
+  if (!access.tensor.getDefiningOp<RegroupOp>())
+    return {};
+  auto link = access.indices.front().getDefiningOp<LocateOp>();
+  auto found = (link ? link.getParent() : access.indices.front()).getDefiningOp<FindOp>();
+  return found ? found.getParent() : Value();
+}
+
+/// Do both reads take the same elements, or elements of one step?
 static bool isSame(const Access &one, const Access &other, TileVariance &variance) {
+  if (Value step = stepOf(one))
+    return step == stepOf(other);
   return one.tensor == other.tensor &&
          llvm::all_of(llvm::zip(one.indices, other.indices), [&](auto pair) {
            std::optional<TileVariance::Place> own = variance.placeOf(std::get<0>(pair));
@@ -67,17 +82,32 @@ static bool isSame(const Access &one, const Access &other, TileVariance &varianc
          });
 }
 
-SmallVector<TileType> StagedBox::tiles(TileVariance &variance) {
+TileType StagedBox::tileOfRing() const {
   SmallVector<int64_t> all{consumers * tile.getCount(), tile.getRows(), tile.getColumns()};
-  SmallVector<TileType> found{consumers == 1 ? tile : TileType::get(tile.getContext(), all, tile.getElementType())};
-  for (ReadOp vector : vectors) {
+  return consumers == 1 ? tile : TileType::get(tile.getContext(), all, tile.getElementType());
+}
+
+SmallVector<TileType> StagedBoxes::tiles(const StagedBox &ring, TileVariance &variance) {
+  SmallVector<TileType> found{ring.tileOfRing()};
+  for (ReadOp vector : ring.vectors) {
     int64_t columns = variance.sizeOf(variance.placeOf(vector.getIndices().back())->coordinate);
-    found.push_back(TileType::get(tile.getContext(), {1, columns}, vector.getType()));
+    found.push_back(TileType::get(vector.getContext(), {1, columns}, vector.getType()));
   }
+  for (unsigned number : ring.joined)
+    found.push_back(boxes[number].tileOfRing());
   return found;
 }
 
-SmallVector<Type> StagedBox::types(TileVariance &variance) { return llvm::to_vector_of<Type>(tiles(variance)); }
+SmallVector<Type> StagedBoxes::types(const StagedBox &ring, TileVariance &variance) {
+  return llvm::to_vector_of<Type>(tiles(ring, variance));
+}
+
+void StagedBoxes::join(StagedBox &box, StagedBox &other) {
+  other.around = &box - boxes.begin();
+  other.tiles = 1 + box.vectors.size() + box.joined.size();
+  box.joined.push_back(&other - boxes.begin());
+  box.left = box.uses += other.uses;
+}
 
 void StagedBoxes::add(const StagedBox &box, TileVariance &variance) {
   auto *known = llvm::find_if(boxes, [&](StagedBox &each) { return isSame(each.read, box.read, variance); });
@@ -103,12 +133,34 @@ std::pair<StagedBox *, unsigned> StagedBoxes::find(Operation *read) {
   return {&boxes[found->second.first], found->second.second};
 }
 
+/// The boxes of both factors come together, where no other product takes either: consumers wait once for a round.
+void StagedBoxes::joinPairs(LoopOp groups) {
+  llvm::MapVector<StagedBox *, llvm::SmallSetVector<StagedBox *, 2>> beside;
+  groups->walk([&](LoopOp loop) {
+    auto product = loop != groups ? factorsOf(loop) : arith::MulFOp();
+    auto boxOf = [&](Value factor) -> StagedBox * {
+      std::optional<Access> access = product ? Access::ofFactor(factor) : std::nullopt;
+      return access ? find(access->op).first : nullptr;
+    };
+    StagedBox *one = product ? boxOf(product.getLhs()) : nullptr, *other = product ? boxOf(product.getRhs()) : nullptr;
+    for (auto [box, its] : {std::pair(one, other), std::pair(other, one)})
+      if (box)
+        beside[box].insert(its);
+  });
+  for (auto &[box, others] : beside) {
+    StagedBox *other = others.size() == 1 ? others.front() : nullptr;
+    bool arePair = other && other != box && beside[other].size() == 1 && box->inRound && other->inRound;
+    if (arePair && box->vectors.empty() && other->vectors.empty() && !box->around && box->joined.empty())
+      join(*other, *box);
+  }
+}
+
 //===- Places -------------------------------------------------------------===//
 
 SmallVector<StagedBox *> lacis::placesOf(StagedBoxes &boxes, bool inRound) {
   SmallVector<StagedBox *> found;
   for (StagedBox &box : boxes)
-    if (box.inRound || !inRound)
+    if ((box.inRound || !inRound) && !box.around)
       found.push_back(&box);
   return found;
 }

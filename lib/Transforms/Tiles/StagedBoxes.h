@@ -20,28 +20,34 @@ struct Access {
   Access(ReadOp read) : op(read), tensor(read.getTensor()), indices(foldDigits(read.getIndices())) {}
   /// Where `write` or `set` stores.
   static std::optional<Access> ofStore(mlir::Operation *store);
-  /// What a factor of a product takes of an operand; nothing of one that statements made.
+  /// What a factor of a product takes of an operand; nothing of one that statements made. A tile of a step of an execution
+  /// layout may not be stored.
   static std::optional<Access> ofFactor(mlir::Value factor);
   mlir::Location getLoc() const { return op->getLoc(); }
 };
 
-/// A box of an operand that products take: a ring of its own brings it.
+/// The step of an execution layout that a tile is found in, or null.
+mlir::Value stepOf(const Access &access);
+
+/// A box of an operand that products take. A ring brings it, of its own or of a box that the same products take.
 struct StagedBox {
   Access read;                         // the first that reads it
   bool inRound = false;                // it is another one in each round of the loop that loads ahead
   TileType tile;
   llvm::SmallVector<ReadOp> vectors;   // one number for each column, which come with it
-  unsigned uses = 0, left = 0;         // how many reads take it or its vectors, and how many of them are to come
+  unsigned uses = 0, left = 0;         // how many reads take what the ring brings, and how many of them are to come
   mlir::Value place;                   // of its ring, as far as the role has come
   llvm::SmallVector<mlir::Value> held; // its tile and those of its vectors, between acquire and release
   /// So many consumers take what rounds bring, and each has a box of its own in this one's place, or all have the same.
   int64_t consumers = 1;
   bool isShared = false;
   mlir::Value first; // the first tile of a consumer's own box; null where there is one box
+  std::optional<unsigned> around;     // the box whose ring brings this one, too
+  llvm::SmallVector<unsigned> joined; // boxes that its own ring brings, too, behind its own tile
+  unsigned tiles = 0;                 // of the ring, before its own
 
-  /// The types of its tile and of those of its vectors.
-  llvm::SmallVector<TileType> tiles(TileVariance &variance);
-  llvm::SmallVector<mlir::Type> types(TileVariance &variance);
+  /// The type of what it has in the ring.
+  TileType tileOfRing() const;
 };
 
 /// The boxes of a nest, in the order in which products take them.
@@ -54,17 +60,26 @@ public:
   /// The box that the read takes, or whose vector it is, and the number of the tile in its ring; null of other reads.
   std::pair<StagedBox *, unsigned> find(mlir::Operation *read);
   bool contains(mlir::Operation *read) const { return numbers.contains(read); }
+  /// One ring brings the boxes of both factors of a product, where no other product takes either.
+  void joinPairs(LoopOp groups);
+  StagedBox &ringOf(StagedBox &box) { return box.around ? boxes[*box.around] : box; }
+  StagedBox &operator[](unsigned number) { return boxes[number]; }
+  /// What the ring of a box brings: tiles, and those of vectors.
+  llvm::SmallVector<TileType> tiles(const StagedBox &ring, TileVariance &variance);
+  llvm::SmallVector<mlir::Type> types(const StagedBox &ring, TileVariance &variance);
 
   auto begin() { return boxes.begin(); }
   auto end() { return boxes.end(); }
   bool empty() const { return boxes.empty(); }
 
 private:
+  void join(StagedBox &box, StagedBox &other);
+
   llvm::SmallVector<StagedBox, 0> boxes;
   llvm::DenseMap<mlir::Operation *, std::pair<unsigned, unsigned>> numbers; // of a read: its box, the tile in the ring
 };
 
-/// The boxes of which a loop moves the places on, or those alone that its rounds fill.
+/// The boxes with rings of which a loop moves the places on, or those alone that its rounds fill.
 llvm::SmallVector<StagedBox *> placesOf(StagedBoxes &boxes, bool inRound);
 void setPlaces(llvm::ArrayRef<StagedBox *> boxes, mlir::ValueRange places);
 llvm::SmallVector<mlir::Value> valuesOf(llvm::ArrayRef<StagedBox *> boxes);

@@ -4,7 +4,11 @@
 /// a consumer runs the statements. Both run the loops of the one nest.
 #include "StatementRoles.h"
 
+#include "BoxLoads.h"
+#include "LateBox.h"
+#include "RoleItems.h"
 #include "StatementRounds.h"
+#include "StepTiles.h"
 #include "TileFactors.h"
 #include "TileVectors.h"
 #include "lacis/Dialect/Lacis/IR/Follows.h"
@@ -52,12 +56,12 @@ private:
   LogicalResult addBox(const Access &read, LoopOp sum);
   bool isOwn(const StagedBox &box);
   void shareRounds();
-  Value load(OpBuilder &b, StagedBox &box, RoleScalars &scalars);
-  Value loadBox(OpBuilder &b, StagedBox &box, RoleScalars &scalars);
-  Value loadEach(OpBuilder &b, StagedBox &box, RoleScalars &scalars);
+  void computeAhead(OpBuilder &b, RoleScalars &scalars, Value number);
   LogicalResult produce(OpBuilder b, Value group);
   LogicalResult consume(OpBuilder b, Value group);
   bool storesOne();
+  void loadAhead(OpBuilder &b, RoleScalars &scalars, TileStatements &statements);
+  LogicalResult emitBehind(OpBuilder &b, Operation *op, StagedBoxes &own, RoleScalars &scalars, TileStatements &statements);
   int64_t gatheredNumbers();
   int64_t elements();
   LogicalResult consumeItem(OpBuilder &b, StagedBoxes &own, RoleScalars &scalars);
@@ -66,9 +70,11 @@ private:
   Rounds rounds;
   LoopOpInterface round;
   LoopOp groups; // whose rounds are warpgroups, each with rows of its own
+  RoleItems items;
   Location loc;
   TileVariance variance;
   StagedBoxes boxes;
+  LateBox late;
   SmallVector<ReadOp> rows; // numbers of the rows, the same in all rounds
   int64_t consumers = 1;    // that take what rounds bring; else each group has rings of its own
 };
@@ -80,10 +86,10 @@ LogicalResult StatementRoles::readLoops() {
   if (!groups || groups.getBind() != ParallelUnit::Warpgroup || !groups.getTrip())
     return round->emitError("tiles: no loop right around loop '")
            << round.getName() << "' is bound to blocks or to 'warpgroup'; bind the one whose rounds are rows of tiles";
-  // Rings begin once a block: a loop around them that one block runs would begin again on barriers that have moved on.
-  for (auto loop = groups->getParentOfType<LoopOp>(); loop; loop = loop->getParentOfType<LoopOp>())
-    if (!loop.getBind() || !isBlock(*loop.getBind()))
-      return loop.emitError("tiles: loop '") << loop.getName() << "' stands around roles and is bound to no blocks";
+  FailureOr<RoleItems> around = RoleItems::around(groups, round);
+  if (failed(around))
+    return failure();
+  items = *around;
   LogicalResult ok = success();
   groups->walk([&](LoopOp loop) {
     if (loop == groups || loop == rounds.parts || loop.getOperation() == round.getOperation())
@@ -97,8 +103,14 @@ LogicalResult StatementRoles::readLoops() {
   return ok;
 }
 
-/// Rows and columns of a dense operand, of which one side runs along the sum.
+/// Rows and columns of an operand, of which one side runs along the sum; or the tiles of a step.
 LogicalResult StatementRoles::addBox(const Access &read, LoopOp sum) {
+  if (std::optional<StepTiles> step = StepTiles::of(read)) {
+    StagedBox box;
+    box.read = read, box.inRound = true, box.tile = step->list();
+    boxes.add(box, variance);
+    return success();
+  }
   auto type = cast<RankedTensorType>(read.tensor.getType());
   auto argument = cast<BlockArgument>(read.tensor);
   StringRef name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "lacis.name").getValue();
@@ -130,14 +142,15 @@ LogicalResult StatementRoles::findBoxes() {
       if (std::optional<Access> read = Access::ofFactor(factor); read && succeeded(ok))
         ok = addBox(*read, loop);
   });
-  if (succeeded(ok) && boxes.empty())
+  bool isEmpty = rounds.statements()->getOps<LoopOp>().empty();
+  if (succeeded(ok) && boxes.empty() && isEmpty)
     return refuseStatement(round);
   return ok;
 }
 
-/// Is it another box for each group?
+/// Is it another box for each group? All find theirs in a step.
 bool StatementRoles::isOwn(const StagedBox &box) {
-  return llvm::any_of(box.read.indices, [&](Value index) {
+  return !StepTiles::of(box.read) && llvm::any_of(box.read.indices, [&](Value index) {
     std::optional<TileVariance::Place> place = variance.placeOf(index);
     return place && place->base && followsFrom(place->base, groups.getCoordinate());
   });
@@ -149,7 +162,7 @@ void StatementRoles::shareRounds() {
   bool areWhole = llvm::none_of(boxes, [&](StagedBox &box) {
     return (!box.vectors.empty() || (box.inRound && rounds.gathered() > 1)) && isOwn(box);
   });
-  if (*groups.getTrip() == 1 || !sharesRounds(groups, round) || !areWhole)
+  if (!boxes.empty() && (*groups.getTrip() == 1 || !sharesRounds(groups, round) || !areWhole))
     return;
   consumers = *groups.getTrip();
   for (StagedBox &box : boxes) {
@@ -158,82 +171,46 @@ void StatementRoles::shareRounds() {
   }
 }
 
-//===- Loops --------------------------------------------------------------===//
-
-/// Where rows may lack, a loop of one round or none has their statements; null where there is no condition.
-static LoopOp openGuard(OpBuilder &b, LoopOpInterface round, RoleScalars &scalars, StagedBoxes &own) {
-  auto guard = dyn_cast<scf::IfOp>(round->getParentOp());
-  if (!guard)
-    return {};
-  SmallVector<StagedBox *> places = placesOf(own, /*inRound=*/false);
-  LoopOp item = openOnce(b, round.getLoc(), "item", scalars.get(b, guard.getCondition()), valuesOf(places));
-  setPlaces(places, item.getIterArgs());
-  b = OpBuilder::atBlockEnd(item.getBlock());
-  return item;
-}
-
-static void closeGuard(OpBuilder &b, LoopOp item, StagedBoxes &own) {
-  if (!item)
-    return;
-  SmallVector<StagedBox *> places = placesOf(own, /*inRound=*/false);
-  YieldOp::create(b, item.getLoc(), valuesOf(places));
-  setPlaces(places, item.getResults());
-  b.setInsertionPointAfter(item);
-}
-
 //===- Producer -----------------------------------------------------------===//
 
-Value StatementRoles::loadBox(OpBuilder &b, StagedBox &box, RoleScalars &scalars) {
-  bool isGathered = box.inRound && !scalars.parts.empty();
-  MutableArrayRef<RoleScalars> parts = isGathered ? MutableArrayRef(scalars.parts) : MutableArrayRef(scalars);
-  auto bases = llvm::map_to_vector(parts, [&](RoleScalars &own) { return basesOf(b, box.read, variance, own); });
-  ValueRange tiles = AcquireOp::create(b, loc, box.types(variance), box.place).getTiles();
-  for (auto [number, own] : llvm::enumerate(parts)) {
-    TilePart part{static_cast<int64_t>(number), static_cast<int64_t>(parts.size())};
-    lacis::loadBox(b, box.read, bases[number], tiles[0], Value(), part);
-    for (auto [vector, line] : llvm::zip(box.vectors, tiles.drop_front()))
-      loadLine(b, vector, line, variance, own, part);
-  }
-  return ReleaseOp::create(b, loc, box.place.getType(), box.place);
-}
-
-/// The boxes that consumers have of their own, each tile by tile into the list of the place.
-Value StatementRoles::loadEach(OpBuilder &b, StagedBox &box, RoleScalars &scalars) {
-  auto constant = [&](int64_t value) { return arith::ConstantIndexOp::create(b, loc, value).getResult(); };
-  ValueRange tiles = AcquireOp::create(b, loc, box.types(variance), box.place).getTiles();
-  for (int64_t number = 0, tile = 0; number < box.consumers; ++number) {
-    RoleScalars own = scalars;
-    own.map(groups.getCoordinate(), constant(number));
-    SmallVector<Value> bases = basesOf(b, box.read, variance, own);
-    Value first = bases.back();
-    for (int64_t across = 0; across < box.tile.getCount(); ++across) {
-      bases.back() = arith::AddIOp::create(b, loc, first, constant(across * box.tile.getColumns()));
-      lacis::loadBox(b, box.read, bases, tiles[0], constant(tile++));
-    }
-  }
-  return ReleaseOp::create(b, loc, box.place.getType(), box.place);
-}
-
-Value StatementRoles::load(OpBuilder &b, StagedBox &box, RoleScalars &scalars) {
-  return box.consumers == 1 ? loadBox(b, box, scalars) : loadEach(b, box, scalars);
+/// What is the same in all rounds of what the number follows from is computed before them: they would wait for loads.
+void StatementRoles::computeAhead(OpBuilder &b, RoleScalars &scalars, Value number) {
+  Operation *op = number.getDefiningOp();
+  if (!op || !items.outermost()->isAncestor(op) || op->getNumRegions() != 0)
+    return;
+  if (!changesInRound(number, round))
+    (void)scalars.get(b, number);
+  else
+    llvm::for_each(op->getOperands(), [&](Value operand) { computeAhead(b, scalars, operand); });
 }
 
 /// `group` is null where one producer serves all.
 LogicalResult StatementRoles::produce(OpBuilder b, Value group) {
+  if (boxes.empty()) {
+    YieldOp::create(b, loc, ValueRange());
+    return success();
+  }
   StagedBoxes own = boxes;
-  RoleScalars scalars(groups);
+  RoleScalars scalars(items.outermost());
   if (group)
     scalars.map(groups.getCoordinate(), group);
-  LoopOp item = openGuard(b, round, scalars, own);
+  items.open(b, scalars, own);
+  BoxLoads loads(groups, round, variance, own, scalars);
   for (StagedBox &box : own)
     if (!box.inRound)
-      box.place = load(b, box, scalars);
+      box.place = loads.load(b, box);
+  for (StagedBox &box : own)
+    if (Value step = stepOf(box.read))
+      computeAhead(b, scalars, step);
+  RoleScalars outside = scalars; // numbers that a round makes are its own
   Operation *made = rounds.open(b, own, scalars, {});
   SmallVector<StagedBox *> places = placesOf(own, /*inRound=*/true);
   for (StagedBox *box : places)
-    box->place = load(b, *box, scalars);
+    box->place = loads.load(b, *box);
   setPlaces(places, rounds.close(b, made, valuesOf(places)));
-  closeGuard(b, item, own);
+  scalars = outside;
+  late.load(b, own, scalars);
+  items.close(b, own);
   YieldOp::create(b, loc, ValueRange());
   return success();
 }
@@ -273,11 +250,42 @@ int64_t StatementRoles::gatheredNumbers() {
   return readsColumns && rounds.gathered() > 1 ? rounds.gathered() : 0;
 }
 
+/// Where rows stand, and what is stored beside the sums, is known before the rounds: nothing waits for it behind them.
+void StatementRoles::loadAhead(OpBuilder &b, RoleScalars &scalars, TileStatements &statements) {
+  groups->walk([&](OriginOp origin) { scalars.get(b, origin); });
+  groups->walk([&](FindOp find) { computeAhead(b, scalars, find.getParent()); });
+  for (Operation *op = round->getNextNode(); op; op = op->getNextNode())
+    op->walk<WalkOrder::PreOrder>([&](LoopOp statement) {
+      statement->walk([&](WriteOp write) {
+        if (isa<BlockArgument>(write.getTensor()))
+          statements.loadAhead(b, write.getValue(), statement.getCoordinate());
+      });
+      return WalkResult::skip();
+    });
+}
+
+/// A statement before the rounds or behind them, or a choice between some.
+LogicalResult StatementRoles::emitBehind(OpBuilder &b, Operation *op, StagedBoxes &own, RoleScalars &scalars,
+                                         TileStatements &statements) {
+  LogicalResult done = success();
+  if (auto statement = dyn_cast<LoopOp>(op))
+    return late.emit(b, statement, own, scalars, statements);
+  if (auto branch = dyn_cast<scf::IfOp>(op); branch && branch.elseBlock()) {
+    chooseBranch(b, branch, late.rings(own), scalars, [&](OpBuilder &in, Block *side) {
+      for (auto statement : side->getOps<LoopOp>())
+        done = succeeded(done) ? late.emit(in, statement, own, scalars, statements) : done;
+    });
+    return done;
+  }
+  bool isRead = isa<ReadOp>(op) && isNumber(cast<ReadOp>(op), variance); // those of an item are read before its rounds
+  return isRead || isMemoryEffectFree(op) || isa<WorkspaceOp>(op) ? success() : refuseStatement(op);
+}
+
 LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleScalars &scalars) {
   TileStatements statements(variance, own, scalars);
   for (StagedBox &box : own) {
     if (!box.inRound)
-      box.held = AcquireOp::create(b, loc, box.types(variance), box.place).getTiles();
+      box.held = AcquireOp::create(b, loc, own.types(box, variance), box.place).getTiles();
     if (box.consumers == 1)
       continue;
     Value count = arith::ConstantIndexOp::create(b, loc, box.tile.getCount());
@@ -294,6 +302,7 @@ LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleSc
     if (isNumber(read, variance))
       scalars.map(read, scalars.get(b, read));
   });
+  loadAhead(b, scalars, statements);
   for (Operation &op : round->getBlock()->without_terminator()) {
     LogicalResult done = success();
     if (&op == round) {
@@ -301,10 +310,8 @@ LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleSc
       statements.forget();
       if (storesOne())
         statements.storeThroughBoxes();
-    } else if (auto statement = dyn_cast<LoopOp>(op)) {
-      done = statements.emit(b, statement);
-    } else if (!isMemoryEffectFree(&op) && !isa<WorkspaceOp>(op)) {
-      done = refuseStatement(&op);
+    } else {
+      done = emitBehind(b, &op, own, scalars, statements);
     }
     if (failed(done))
       return failure();
@@ -317,12 +324,12 @@ LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleSc
 
 LogicalResult StatementRoles::consume(OpBuilder b, Value group) {
   StagedBoxes own = boxes;
-  RoleScalars scalars(groups);
+  RoleScalars scalars(items.outermost());
   scalars.map(groups.getCoordinate(), group);
-  LoopOp item = openGuard(b, round, scalars, own);
+  items.open(b, scalars, own);
   if (failed(consumeItem(b, own, scalars)))
     return failure();
-  closeGuard(b, item, own);
+  items.close(b, own);
   YieldOp::create(b, loc, ValueRange());
   return success();
 }
@@ -336,10 +343,12 @@ LogicalResult StatementRoles::run() {
   rows = *vectors;
   shareRounds();
   TileMaps::divideByRows(groups, variance);
-  OpBuilder b(groups);
+  boxes.joinPairs(groups);
+  late = LateBox::find(groups, round, boxes, variance);
+  OpBuilder b(items.outermost());
   int64_t stages = round.getPipeline().value_or(1);
-  for (StagedBox &box : boxes)
-    box.place = RingOp::create(b, loc, RingType::get(b.getContext(), box.inRound ? stages : 1, box.tiles(variance)));
+  for (StagedBox *box : placesOf(boxes, /*inRound=*/false))
+    box->place = RingOp::create(b, loc, RingType::get(b.getContext(), box->inRound ? stages : 1, boxes.tiles(*box, variance)));
   int64_t apart = *groups.getTrip() / consumers;
   auto roles = RolesOp::create(b, loc, b.getI64IntegerAttr(consumers), b.getI64IntegerAttr(apart));
   bool isOne = *groups.getTrip() == 1;
@@ -355,9 +364,7 @@ LogicalResult StatementRoles::run() {
   auto [consumer, second] = region(roles.getConsumer(), apart == 1 ? 1 : 2);
   if (failed(produce(producer, first)) || failed(consume(consumer, second)))
     return failure();
-  groups.erase();
-  for (unsigned number = 0; number < function.getNumArguments(); ++number)
-    function.removeArgAttr(number, "lacis.staged");
+  items.outermost()->erase();
   return success();
 }
 

@@ -28,7 +28,7 @@ Rounds Rounds::of(LoopOpInterface loop) { return {loop, tilesOfRound(loop)}; }
 
 int64_t Rounds::gathered() {
   LevelLoopOp walk = positions();
-  if (!walk || !walk.getTensor().getDefiningOp<RegroupOp>())
+  if (!walk || !walk.getTiled() || !walk.getTensor().getDefiningOp<RegroupOp>())
     return 1;
   return kTileSide / formatOf(walk.getTensor()).getLevels().back().getDigits()[0].mod;
 }
@@ -271,6 +271,7 @@ LogicalResult StatementRounds::emitRound(OpBuilder &b) {
     if (auto statement = dyn_cast<LoopOp>(op))
       (statements.isPostponed(statement) ? last : first).push_back(statement);
   statements.forget();
+  statements.findTiles(b, first);
   for (LoopOp statement : first)
     statements.begin(b, statement);
   statements.beginPostponed(b);
@@ -343,12 +344,13 @@ LogicalResult StatementRounds::emitSkewed(OpBuilder &b) {
 
 /// for j: s += sum over k: what a round begins need not end in it.
 bool StatementRounds::addsAlone() {
-  auto statements = rounds.statements()->getOps<LoopOp>();
-  if (!llvm::hasSingleElement(statements) || states.size() != 1)
-    return false;
-  std::optional<CarriedSum> own = carriedSum(round, states[0]);
-  auto begins = own ? own->sum.getInits()[0].getDefiningOp<ReadOp>() : ReadOp();
-  return begins && begins.getTensor() == states[0] && factorsOf(own->sum);
+  auto isSum = [&](Value tensor) {
+    std::optional<CarriedSum> own = carriedSum(round, tensor);
+    auto begins = own ? own->sum.getInits()[0].getDefiningOp<ReadOp>() : ReadOp();
+    return begins && begins.getTensor() == tensor && factorsOf(own->sum);
+  };
+  size_t count = llvm::range_size(rounds.statements()->getOps<LoopOp>());
+  return count == states.size() && llvm::all_of(states, isSum);
 }
 
 void StatementRounds::complete(OpBuilder &b) {

@@ -159,7 +159,7 @@ void TileMaps::loadAhead(OpBuilder &b, Value value, const TileVariance::Coordina
     (void)scalars.get(b, value);
   else if (!read)
     llvm::for_each(op->getOperands(), [&](Value operand) { loadAhead(b, operand, along); });
-  else if (isAlong && !known.contains(read))
+  else if (isAlong && isa<BlockArgument>(read.getTensor()) && !known.contains(read))
     if (FailureOr<Value> made = loadVector(b, read); succeeded(made))
       known[read] = *made;
 }

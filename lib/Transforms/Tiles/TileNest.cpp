@@ -154,6 +154,10 @@ static LogicalResult readPanel(TileNest &nest) {
                                              << " that link to the values are parts of stored blocks";
   if (block.isMatrix && !layout.isLinked)
     return top.emitError("tiles: a dense matrix is read where it lies; let the layout link to the values");
+  int64_t line = nest.sideOf(layout.step);
+  if (layout.width > 1 && nest.product.isRightAlong && layout.step > line)
+    return top.emitError("tiles: a step has ") << layout.step << " columns in several tiles, which are more than a line of "
+                                               << line << " elements of the dense operand";
   layout.isFull = layout.isLinked && block.rows % layout.panel == 0 && block.columns % layout.step == 0;
   return success();
 }
@@ -212,10 +216,7 @@ static LogicalResult readLoads(TileNest &nest, func::FuncOp function) {
   if (!stages)
     return product.sum->emitError("tiles: loop '") << product.sumName().str() << "' loads nothing ahead; pipeline it";
   nest.stages = *stages;
-  SmallVector<Value> operands{product.left, product.right};
-  if (std::optional<ReadOp> residual = product.residual(); residual && *residual)
-    operands.push_back(residual->getTensor());
-  for (Value operand : operands)
+  for (Value operand : {product.left, product.right})
     if (unsigned number = cast<BlockArgument>(operand).getArgNumber(); !function.getArgAttr(number, "lacis.staged"))
       return nest.top.emitError("tiles: operand ")
              << function.getArgAttr(number, "lacis.name") << " is not staged in 'shared'";

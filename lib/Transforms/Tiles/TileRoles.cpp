@@ -6,16 +6,14 @@
 /// the nest behind adds them up, in their order, and finishes the items.
 #include "TileRoles.h"
 
-#include "mlir/AsmParser/AsmParser.h"
+#include "WorkLists.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace lacis;
-
-/// Sums of parts that are kept, for each worker: as many as the work lists number at the most.
-static constexpr int64_t kSlots = 2;
 
 Value TileRoles::constant(int64_t value) {
   Value &known = constants[value];
@@ -52,37 +50,11 @@ ValueRange TileRoles::leaveLoops(OpBuilder &at, Block *outer, ValueRange carried
 
 //===- Work lists ---------------------------------------------------------===//
 
-/// In groups of lists or one for each worker; what an item says has a letter a level.
-void TileRoles::prepareLists() {
-  MLIRContext *context = function.getContext();
-  bool isSampled = nest.product.isSampled(), hasGroups = !isSampled || nest.isCut();
-  std::string levels = isSampled ? nest.isGathered() ? "sc" : "s" : nest.isCut() ? "bsc" : "b";
-  levels += nest.isCut() ? "kpf" : "";
-  std::string axes = hasGroups ? "g, n, i" : "n, i";
-  std::string text = std::string(") -> (") + (hasGroups ? "g : dense, " : "") + "n : dense, i : compressed<unique=false>";
-  for (char axis : levels) {
-    axes += std::string(", ") + axis;
-    text += std::string(", ") + axis + " : singleton";
-  }
-  Attribute format = parseAttribute("#lacis.format<(" + axes + text + ")>", context);
-  SmallVector<int64_t> shape(levels.size() + (hasGroups ? 3 : 2), ShapedType::kDynamic);
-  auto known = function->getAttrOfType<CostAttr>("lacis.cost"); // what work takes on the target
-  CostAttr cost = known ? known : CostAttr::of(context, "");
-  WorkListsAttr marks = nest.lists;
-  DerivedInterface schedule =
-      isSampled ? DerivedInterface(SegmentScheduleAttr::get(context, nest.share, marks.getWithin(), marks.getParts(), cost))
-                : TileScheduleAttr::get(context, nest.columns, marks.getRaster(), marks.getGroups(), marks.getCut(), cost);
-  lists = BalanceOp::create(b, loc, RankedTensorType::get(shape, b.getI1Type(), format), regrouped, Value(), schedule);
-  workers = tensor::DimOp::create(b, loc, lists, constant(hasGroups ? 1 : 0));
-}
-
 SmallVector<Value> TileRoles::openList(OpBuilder &at, const LoopName &panel, const LoopName &item, Value number,
                                        Value &ring) {
-  ArrayRef<LevelAttr> levels = formatOf(lists).getLevels();
-  auto first =
-      static_cast<unsigned>(llvm::count_if(levels, [](LevelAttr level) { return level.getExtent().coversDomain(); }));
+  unsigned first = itemsOf(lists);
   SmallVector<Value> found;
-  for (unsigned level = first; level < levels.size(); ++level) {
+  for (unsigned level = first; level < formatOf(lists).getLevels().size(); ++level) {
     LoopName name = level == first ? panel : item + std::to_string(level - first);
     auto loop = LevelLoopOp::create(at, loc, name, lists, level, number, ValueRange(ring));
     at = OpBuilder::atBlockEnd(loop.getBlock());
@@ -139,7 +111,7 @@ void TileRoles::makeRoles() {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(loop); // of constants
   OpBuilder producer = OpBuilder::atBlockEnd(&roles.getProducer().emplaceBlock());
-  if (!isSummingUp || residual) {
+  if (!isSummingUp) {
     Value place = ring;
     Block *outer = producer.getBlock();
     TileItem item = openItems(producer, loop.getCoordinate(), place);
@@ -159,15 +131,15 @@ LogicalResult TileRoles::run() {
   zero = constant(0);
   if (failed(prepare()))
     return failure();
-  Value source = nest.product.isSampled() ? Value(nest.product.stored) : nest.product.tensor;
-  regrouped = RegroupOp::create(b, loc, source, LayoutAttr::get(function.getContext(), layout.format, layout.capacity, 0));
-  prepareLists();
+  auto attribute = LayoutAttr::get(function.getContext(), layout.format, layout.capacity, 0);
+  regrouped = RegroupOp::create(b, loc, nest.product.stored, attribute);
+  lists = makeLists(b, nest, regrouped);
+  workers = tensor::DimOp::create(b, loc, lists, constant(workersOf(lists)));
   if (nest.isCut()) {
-    int64_t columns = nest.product.isSampled() ? layout.step : nest.columns; // of what is kept
-    Attribute tiles = accumulatorTiles(function.getContext(), "n", "m", columns, nest.rows);
+    Attribute tiles = accumulatorTiles(function.getContext(), "n", "m", layout.step, nest.rows);
     Value across = arith::MulIOp::create(b, loc, workers, constant(kSlots * nest.columns));
     SmallVector<int64_t> shape(2, ShapedType::kDynamic);
-    Value down = constant(nest.rows * nest.numConsumers() * nest.numParts());
+    Value down = constant(nest.rows * nest.numConsumers());
     kept = WorkspaceOp::create(b, loc, RankedTensorType::get(shape, b.getF32Type(), tiles), ValueRange{across, down});
     makeRoles();
     isSummingUp = true;
@@ -175,8 +147,7 @@ LogicalResult TileRoles::run() {
   makeRoles();
   nest.top.erase();
   for (unsigned argument = 0; argument < function.getNumArguments(); ++argument)
-    for (StringRef mark : {"lacis.regroup", "lacis.staged"})
-      function.removeArgAttr(argument, mark);
+    function.removeArgAttr(argument, "lacis.regroup");
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
     if (op.use_empty() && isPure(&op) && !op.hasTrait<OpTrait::IsTerminator>())
       op.erase();

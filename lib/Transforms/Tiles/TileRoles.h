@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The roles that products of tiles become, side by side on each worker: one producer loads tiles into a ring, consumers
+/// The roles that sampled products of tiles become, side by side on each worker: one producer loads tiles into a ring, consumers
 /// multiply them.
 #ifndef LACIS_LIB_TRANSFORMS_TILES_TILEROLES_H
 #define LACIS_LIB_TRANSFORMS_TILES_TILEROLES_H
@@ -84,7 +84,6 @@ protected:
   const TileLayout &layout;
   TileVariance variance;
   mlir::Value rowIndex, columnIndex;
-  ReadOp residual; // or null
   RingType ringType;
   AccType accType;
   mlir::Value regrouped, lists, workers, zero;
@@ -93,7 +92,6 @@ protected:
   bool isSummingUp = false; // the nest behind, which adds up the parts of items
 
 private:
-  void prepareLists();
   void makeRoles();
 
   llvm::DenseMap<int64_t, mlir::Value> constants;

@@ -3,6 +3,7 @@
 /// The statements of a nest as values of tiles.
 #include "TileStatements.h"
 
+#include "KeptTiles.h"
 #include "TileFactors.h"
 #include "TileVectors.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
@@ -57,18 +58,20 @@ LogicalResult lacis::refuseStatement(Operation *op) {
 
 /// A tile of a ring: the box, or a vector beside it.
 Value TileStatements::acquire(OpBuilder &b, StagedBox &box, unsigned tile) {
-  if (box.held.empty())
-    box.held = AcquireOp::create(b, box.read.getLoc(), box.types(variance), box.place).getTiles();
-  return box.held[tile];
+  StagedBox &ring = boxes.ringOf(box);
+  if (ring.held.empty())
+    ring.held = AcquireOp::create(b, ring.read.getLoc(), boxes.types(ring, variance), ring.place).getTiles();
+  return ring.held[box.tiles + tile];
 }
 
 /// A read of a round is done; the last one hands the place over.
 void TileStatements::release(OpBuilder &b, StagedBox &box) {
-  if (!box.inRound || --box.left != 0)
+  StagedBox &ring = boxes.ringOf(box);
+  if (!ring.inRound || --ring.left != 0)
     return;
-  box.place = ReleaseOp::create(b, box.read.getLoc(), box.place.getType(), box.place);
-  box.held.clear();
-  box.left = box.uses;
+  ring.place = ReleaseOp::create(b, ring.read.getLoc(), ring.place.getType(), ring.place);
+  ring.held.clear();
+  ring.left = ring.uses;
 }
 
 StagedBox *TileStatements::boxOf(Value factor) {
@@ -117,6 +120,14 @@ LogicalResult TileStatements::read(OpBuilder &b, ReadOp op) {
     release(b, *box);
     return success();
   }
+  if (isKept(op.getTensor())) {
+    if (op->hasOneUse() && isa<arith::AddFOp>(*op->user_begin())) // the statement loads it onto what it is added to
+      return success();
+    FailureOr<Value> made = loadKept(b, op, /*onto=*/Value(), variance, scalars);
+    if (succeeded(made))
+      known[op.getResult()] = *made;
+    return made;
+  }
   if (!state(op.getTensor()) || op.getIndices().front() != row)
     return refuseStatement(op);
   known[op.getResult()] = state(op.getTensor());
@@ -130,6 +141,15 @@ TileMaps TileStatements::maps() {
   return made;
 }
 
+void TileStatements::loadAhead(OpBuilder &b, Value value, Value row) {
+  this->row = row;
+  TileVariance::Coordinates rows;
+  rows.insert(row);
+  maps().loadAhead(b, value, {});
+  maps().loadAhead(b, value, rows);
+  fixed = known;
+}
+
 FailureOr<Value> TileStatements::tile(OpBuilder &b, Value value, Value column, Location loc, int64_t across) {
   return maps().make(b, value, column, loc, across);
 }
@@ -141,11 +161,20 @@ LogicalResult TileStatements::write(OpBuilder &b, WriteOp op) {
   if (PostponedSum *sum = postponed(target); sum && op.getValue() == sum->sum.getResult(0))
     return success();
   ValueRange at = op.getIndices();
+  if (isKept(target)) {
+    FailureOr<Value> made = tile(b, op.getValue(), variance.placeOf(at[0])->coordinate, op.getLoc());
+    return failed(made) ? failure() : storeKept(b, op, *made, variance, scalars);
+  }
   if (at.front() != row || (at.size() == 2 && !variance.isOfTile(at[1])))
     return refuseStatement(op);
   Value column = at.size() == 2 ? at[1] : Value(), sum = known.lookup(op.getValue());
   int64_t across = sum && !column ? cast<AccType>(sum.getType()).getColumns() : 1; // a sum may stand in parts
-  FailureOr<Value> made = tile(b, op.getValue(), column, op.getLoc(), across);
+  auto added = op.getValue().getDefiningOp<arith::AddFOp>();
+  auto kept = added ? added.getRhs().getDefiningOp<ReadOp>() : ReadOp();
+  bool isOnto = kept && isKept(kept.getTensor());
+  FailureOr<Value> made = tile(b, isOnto ? added.getLhs() : op.getValue(), column, op.getLoc(), across);
+  if (isOnto && succeeded(made))
+    made = loadKept(b, kept, *made, variance, scalars);
   if (succeeded(made))
     state(target) = *made;
   return made;
@@ -240,6 +269,19 @@ std::optional<TileStatements::Product> TileStatements::productOf(LoopOp loop) {
   return hasSides ? std::optional(found) : std::nullopt;
 }
 
+void TileStatements::findTiles(OpBuilder &b, ArrayRef<LoopOp> statements) {
+  StepTiles::Found last;
+  for (LoopOp statement : statements) {
+    row = statement.getCoordinate();
+    statement->walk([&](LoopOp loop) {
+      std::optional<Product> product = productOf(loop);
+      std::optional<Access> access = product ? Access::ofFactor(product->one) : std::nullopt;
+      if (std::optional<StepTiles> step = access ? StepTiles::of(*access) : std::nullopt)
+        found[loop] = last = step->find(b, scalars, last);
+    });
+  }
+}
+
 void TileStatements::begin(OpBuilder &b, LoopOp statement) {
   row = statement.getCoordinate();
   statement->walk([&](LoopOp loop) {
@@ -303,7 +345,7 @@ Value TileStatements::makeMma(OpBuilder &b, LoopOp loop, const Product &product,
   TileFactor one{left};
   auto liesAcross = [&](Value factor) { // its rows lie along the sum
     Value rows = ArrayRef(Access::ofFactor(factor)->indices).drop_back().back();
-    return variance.placeOf(rows)->coordinate == loop.getCoordinate();
+    return variance.of(rows).contains(loop.getCoordinate());
   };
   if (product.left) {
     one.tile = acquire(b, *product.left);
@@ -311,6 +353,8 @@ Value TileStatements::makeMma(OpBuilder &b, LoopOp loop, const Product &product,
   }
   if (product.left && isa<TileType>(one.tile.getType()))
     one.place = product.left->first;
+  if (auto tiles = found.find(loop); tiles != found.end())
+    one.place = tiles->second.first, one.present = tiles->second.stored;
   TileFactor other{acquire(b, *product.right), liesAcross(product.other)};
   auto type = AccType::get(b.getContext(), {variance.sizeOf(row), variance.sizeOf(product.column)}, b.getF32Type());
   return multiplyTiles(b, loc, type, one, other, onto, loop.getTf32());
@@ -339,45 +383,4 @@ LogicalResult TileStatements::multiply(OpBuilder &b, LoopOp loop, const Product 
     if (box)
       release(b, *box);
   return success();
-}
-
-//===- Postponed sums -----------------------------------------------------===//
-
-void TileStatements::postpone(const CarriedSum &own) {
-  LoopOp statement = own.statement;
-  row = statement.getCoordinate();
-  std::optional<Product> product = productOf(own.sum);
-  if (product && product->right->uses == 1)
-    later[own.tensor] = {statement, own.sum, Value(), Value(), Value()};
-}
-
-PostponedSum *TileStatements::postponedBy(LoopOp loop) {
-  for (auto &[tensor, sum] : later)
-    if (sum.sum == loop)
-      return &sum;
-  return nullptr;
-}
-
-bool TileStatements::isPostponed(LoopOp statement) {
-  return llvm::any_of(later, [&](auto &each) { return each.second.statement == statement; });
-}
-
-void TileStatements::beginPostponed(OpBuilder &b) {
-  for (auto &[tensor, sum] : later)
-    if (sum.left && !sum.begun) {
-      row = sum.statement.getCoordinate();
-      sum.begun = makeMma(b, sum.sum, *productOf(sum.sum), sum.left, sum.onto);
-    }
-}
-
-void TileStatements::finishPostponed(OpBuilder &b) {
-  beginPostponed(b);
-  for (auto &[tensor, sum] : later)
-    if (sum.begun) {
-      row = sum.statement.getCoordinate();
-      states[tensor] =
-          CompleteOp::create(b, sum.sum.getLoc(), TypeRange(sum.begun.getType()), sum.begun).getResult(0);
-      release(b, *productOf(sum.sum)->right);
-      sum.left = sum.onto = sum.begun = {};
-    }
 }

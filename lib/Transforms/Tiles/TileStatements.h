@@ -7,7 +7,7 @@
 #ifndef LACIS_LIB_TRANSFORMS_TILES_TILESTATEMENTS_H
 #define LACIS_LIB_TRANSFORMS_TILES_TILESTATEMENTS_H
 
-#include "StagedBoxes.h"
+#include "StepTiles.h"
 #include "TileMaps.h"
 #include "lacis/Dialect/Lacis/IR/PostponedSums.h"
 
@@ -21,7 +21,7 @@ llvm::LogicalResult refuseStatement(mlir::Operation *op);
 /// Numbers of a nest, made again in a role.
 class RoleScalars {
 public:
-  explicit RoleScalars(LoopOp replaced) : replaced(replaced) {}
+  explicit RoleScalars(LoopOpInterface replaced) : replaced(replaced) {}
   void map(mlir::Value before, mlir::Value after) { mapping.map(before, after); }
   /// A number that is the same for all of a tile.
   mlir::Value get(mlir::OpBuilder &b, mlir::Value number);
@@ -35,7 +35,7 @@ public:
   std::vector<RoleScalars> parts;
 
 private:
-  LoopOp replaced; // what stands in it goes with it
+  LoopOpInterface replaced; // what stands in it goes with it
   mlir::IRMapping mapping;
   llvm::SmallVector<mlir::Value> gathered; // what other gathered numbers follow from
 };
@@ -57,16 +57,20 @@ public:
   /// Reads left factors that are the same in all rounds into registers, as far as there are some besides `taken`
   /// (HeldFactors.cpp).
   void holdFactors(mlir::OpBuilder &b, mlir::Block &round, int64_t taken);
+  /// Finds the tiles that these statements take of a step.
+  void findTiles(mlir::OpBuilder &b, llvm::ArrayRef<LoopOp> statements);
   /// Begins the products of a statement that read operands alone: others of the round run beside them.
   void begin(mlir::OpBuilder &b, LoopOp statement);
   /// Elements of operands at the rows and columns of a tile arrive beside the products that have begun.
   void readAhead(mlir::OpBuilder &b, LoopOp statement);
   /// Begins the products of statements that do not come next, where all that they read is there already.
   llvm::LogicalResult beginAhead(mlir::OpBuilder &b, llvm::ArrayRef<LoopOp> statements);
+  /// Loads what the value of a statement needs along its rows, and numbers, before the rounds that are to come.
+  void loadAhead(mlir::OpBuilder &b, mlir::Value value, mlir::Value row);
   /// The accumulator of what a read takes, the same in all rounds.
   void setKnown(ReadOp read, mlir::Value acc) { known[read.getResult()] = fixed[read.getResult()] = acc; }
   /// Accumulators of values were those of another round.
-  void forget() { known = fixed, begun.clear(); }
+  void forget() { known = fixed, begun.clear(), found.clear(); }
   /// What a tensor of one round holds now.
   mlir::Value &state(mlir::Value workspace) { return states[workspace]; }
   /// What goes to the output leaves through a box that nothing reads any more.
@@ -125,6 +129,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> states, known, fixed;
   llvm::DenseMap<mlir::Operation *, mlir::Value> begun; // products, by their loops
   llvm::MapVector<mlir::Value, PostponedSum> later;     // by the tensors that they go to
+  llvm::DenseMap<mlir::Operation *, StepTiles::Found> found; // tiles of the present step, by the loops of products
   bool storesThrough = false, branches = false, isUnderWay = false;
 };
 

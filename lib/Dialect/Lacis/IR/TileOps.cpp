@@ -194,7 +194,7 @@ LogicalResult MmaOp::verify() {
   TileType a = getATile(), b = getB().getType();
   AccType acc = getResult().getType();
   bool isWhole = !getATransposed() && !getPresent();
-  if ((a && !hasPlace(a, getFirst(), isWhole)) || !hasPlace(b, getSecond(), !getBTransposed()))
+  if ((a && !hasPlace(a, getFirst(), isWhole)) || !hasPlace(b, getSecond(), !getBTransposed() && !getPresent()))
     return emitOpError("a list of tiles, and no other tile, needs the place of the first");
   if (!a)
     return verifyHeld(*this, cast<AccType>(getA().getType()));

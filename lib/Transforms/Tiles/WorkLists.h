@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Work lists of the panels of an execution layout: which worker has which items.
+#ifndef LACIS_LIB_TRANSFORMS_TILES_WORKLISTS_H
+#define LACIS_LIB_TRANSFORMS_TILES_WORKLISTS_H
+
+#include "TileNest.h"
+
+namespace lacis {
+
+/// Makes them, as the marks of the nest say.
+mlir::Value makeLists(mlir::OpBuilder &b, TileNest &nest, mlir::Value layout);
+/// The axis of lists that has one element for each worker.
+unsigned workersOf(mlir::Value lists);
+/// The first level of lists that has their items.
+unsigned itemsOf(mlir::Value lists);
+
+/// Sums of parts of items that are kept, for each worker: as many as the lists number at the most.
+inline constexpr int64_t kSlots = 2;
+
+} // namespace lacis
+
+#endif // LACIS_LIB_TRANSFORMS_TILES_WORKLISTS_H

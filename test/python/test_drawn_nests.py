@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Marked nests at random: the steps of a GPU with other tiles, stages, layouts and lists, in plain loops, against float64."""
+
+import dataclasses
+import random
+
+import pytest
+import tally
+import torch
+
+import lacis
+from lacis.capture import Epilogue, capture_einsum
+from lacis.emit import emit
+from lacis.errors import CompileError
+from lacis.runtime.kernels import compile_kernel
+
+SHARDS, DRAWS = 10, 50
+GPUS = ("cuda:sm_90a", "cuda:sm_80", "cuda:sm_89")
+ORDERS = ("ij,bj->bi", "ij,bi->bj", "ij,jb->ib", "ij,ib->jb", "ij,jb->bi", "ij,bj->ib")
+FORMATS = (lacis.Bsr, lacis.Bcsc, lacis.BlockedEll)
+
+
+def drawn_step(draw, step):
+    """The step with other numbers; of a layout the values may be copied."""
+    name = step.mnemonic
+    if name == "balance":
+        cut = draw.choice((None, None, 1, 3))
+        return dataclasses.replace(step, raster=draw.randint(1, 8), groups=draw.randint(1, 16), cut=cut)
+    if name == "pipeline":
+        return dataclasses.replace(step, stages=draw.randint(2, 6))
+    if name == "split" and step.loop == "b":
+        return dataclasses.replace(step, factor=8 * draw.randint(1, step.factor // 8))
+    if name == "regroup" and step.capacity:
+        return dataclasses.replace(step, capacity=draw.randint(1, 24))
+    if name == "regroup" and draw.random() < 0.3:
+        return dataclasses.replace(step, layout=step.layout.replace(" link,", ""))
+    return step
+
+
+def drawn_problem(draw):
+    """A packed weight, the dense operand, an epilogue, and the result in float64."""
+    expression, format = draw.choice(ORDERS), draw.choice(FORMATS)
+    block = draw.choice([(n, n) for n in (8, 16, 32, 64, 128, 192)] + [(64, 128), (32, 16), (256, 64)])
+    rows, columns, tokens = 8 * draw.randint(1, 70), 8 * draw.randint(1, 70), 8 * draw.randint(1, 50)
+    kept = torch.rand(-(-rows // block[0]), -(-columns // block[1])) < draw.choice((0.0, 0.3, 0.7, 1.0))
+    kept = kept.repeat_interleave(block[0], 0).repeat_interleave(block[1], 1)[:rows, :columns]
+    dtype = draw.choice((torch.bfloat16, torch.float16))
+    weight = (torch.randn(rows, columns) * kept).to(dtype)
+    dense, output = expression[3:5], expression[7:]
+    sizes = {"i": rows, "j": columns, "b": tokens}
+    x = torch.randn(*(sizes[letter] for letter in dense)).to(dtype)
+    shape, across = [sizes[letter] for letter in output], output.replace("b", "")
+    bias, residual = torch.randn(sizes[across]).to(dtype), torch.randn(*shape).to(dtype)
+    after = Epilogue(
+        bias=draw.choice((None, bias)), activation=draw.choice((None, "relu")), residual=draw.choice((None, residual))
+    )
+    want = torch.einsum(expression, weight.double(), x.double())
+    if after.bias is not None:
+        want = want + (bias.double() if output[1] == across else bias.double()[:, None])
+    want = torch.relu(want) if after.activation else want
+    want = want + residual.double() if after.residual is not None else want
+    return expression, lacis.pack(weight, format(*block)), x, dataclasses.replace(after, bias_axis=across), want
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_any_nest_has_the_numbers_of_its_loops(shard):
+    """A nest that tiles cannot take is refused with a reason."""
+    draw = random.Random(1000 * tally.SEED + shard)
+    torch.manual_seed(draw.randrange(2**31))
+    for _ in range(DRAWS):
+        expression, packed, x, after, want = drawn_problem(draw)
+        after = after if after.bias is not None else dataclasses.replace(after, bias_axis=None)
+        spec, target = capture_einsum(expression, [packed, x], None, epilogue=after)[0], draw.choice(GPUS)
+        texts = compile_kernel(emit(spec), target).info["steps"]
+        steps = [drawn_step(draw, lacis.steps.parse(text)) for text in texts if "upto" not in text]
+        if not any(step.mnemonic == "tensorize" for step in steps):
+            tally.counts["drawn nests without tiles"] += 1
+            continue
+        case = f"{expression} {packed.format} {tuple(want.shape)} {target} {after.activation} {steps}"
+        try:
+            kernel = lacis.compile(expression, packed, x, epilogue=after, steps=steps, target="cpu")
+        except CompileError as error:
+            assert "tiles" in str(error), f"{case}: {error}"
+            tally.counts["drawn nests refused"] += 1
+            continue
+        got = kernel(packed, x)
+        rounding = 2.0**-8 if got.dtype == torch.bfloat16 else 2.0**-11
+        assert (got.double() - want).norm() <= rounding * want.norm(), case
+        assert torch.equal(got, kernel(packed, x)), case
+        tally.counts["drawn nests on tiles"] += 1
