@@ -129,7 +129,12 @@ LogicalResult StatementRoles::addBox(const Access &read, LoopOp sum) {
   }
   if (sides.size() != 2 || !llvm::is_contained(sides, sum.getCoordinate()))
     return refuseStatement(read.op);
-  box.tile = tileOfBox(type.getElementType(), variance.sizeOf(sides[0]), variance.sizeOf(sides[1]));
+  int64_t columns = variance.sizeOf(sides[1]);
+  box.tile = tileOfBox(type.getElementType(), variance.sizeOf(sides[0]), columns);
+  if (box.tile.getCount() * box.tile.getColumns() != columns)
+    return read.op->emitError("tiles: operand '")
+           << name << "' has " << columns << " elements in a row of a tile, which are no whole lines of "
+           << box.tile.getColumns();
   boxes.add(box, variance);
   return success();
 }
