@@ -67,12 +67,13 @@ std::string lacis::completeSampled(ScheduleBuilder &schedule, const TileSizes &s
     if (panel)
       panel->depth /= 2;
   }
-  bool isLarge = !panel && block.columns <= large.columns && panelOfOwnLevels(block, large);
-  why = objectionToTiles(nest, *product, panel || isLarge);
+  bool fits = !panel && block.columns <= large.columns;
+  std::optional<TilePanel> own = fits ? panelOfOwnLevels(block, large) : std::nullopt;
+  why = objectionToTiles(nest, *product, panel || own);
   if (!why.empty())
     return why;
-  if (isLarge)
-    sampleOwnLevels(schedule, *product, *panelOfOwnLevels(block, large));
+  if (own)
+    sampleOwnLevels(schedule, *product, *own);
   else
     scheduleSampledTiles(schedule, *product, *panel);
   return "";

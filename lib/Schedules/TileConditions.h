@@ -23,8 +23,7 @@ llvm::SmallVector<RowLoop> rowLoops(llvm::ArrayRef<LoopOp> loops);
 /// The loops over the digits of `letter` in the chain.
 llvm::SmallVector<LoopOp> loopsOf(llvm::ArrayRef<LoopOp> chain, llvm::StringRef letter);
 
-/// Why tiles cannot take the product, or nothing where they can: there are sizes for its blocks, and a residual fits into
-/// a stage.
+/// Why tiles cannot take the product, or nothing where they can. `hasSizes`: there are tiles for its blocks.
 std::string objectionToTiles(Nest &nest, Product &product, bool hasSizes);
 
 } // namespace lacis

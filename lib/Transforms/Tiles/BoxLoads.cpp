@@ -20,7 +20,7 @@ MutableArrayRef<RoleScalars> BoxLoads::partsOf(const StagedBox &box) {
 /// Those that consumers have of their own, and tiles of a step, have others.
 BoxLoads::Bases BoxLoads::basesOf(OpBuilder &b, const StagedBox &box) {
   Bases found;
-  if (box.consumers == 1 && !StepTiles::of(box.read))
+  if (box.consumers == 1 && !findOf(box.read))
     for (RoleScalars &own : partsOf(box))
       found.push_back(lacis::basesOf(b, box.read, variance, own));
   return found;

@@ -10,8 +10,8 @@ namespace lacis {
 
 class BoxLoads {
 public:
-  BoxLoads(LoopOp groups, LoopOpInterface round, TileVariance &variance, StagedBoxes &boxes, RoleScalars &scalars)
-      : groups(groups), round(round), loc(round.getLoc()), variance(variance), boxes(boxes), scalars(scalars) {}
+  BoxLoads(LoopOp groups, mlir::Location loc, TileVariance &variance, StagedBoxes &boxes, RoleScalars &scalars)
+      : groups(groups), loc(loc), variance(variance), boxes(boxes), scalars(scalars) {}
 
   /// Fills the present place of a ring; answers the next.
   mlir::Value load(mlir::OpBuilder &b, StagedBox &ring);
@@ -24,7 +24,6 @@ private:
   void fillEach(mlir::OpBuilder &b, StagedBox &box, mlir::Value list);
 
   LoopOp groups;
-  LoopOpInterface round;
   mlir::Location loc;
   TileVariance &variance;
   StagedBoxes &boxes;

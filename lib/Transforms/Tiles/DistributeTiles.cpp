@@ -164,7 +164,7 @@ LogicalResult DistributeTiles::findSum() {
 void DistributeTiles::hoist() {
   auto isNumber = [](Operation *op) {
     auto read = dyn_cast<ReadOp>(op);
-    return isMemoryEffectFree(op) || (read && isa<BlockArgument>(read.getTensor())); // no output, whose tile it is not of
+    return isMemoryEffectFree(op) || (read && isa<BlockArgument>(read.getTensor())); // operands alone are the same for a tile
   };
   for (Operation &op : llvm::make_early_inc_range(body->without_terminator()))
     if (isNumber(&op) && op.getNumRegions() == 0 &&

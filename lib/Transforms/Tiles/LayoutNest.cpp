@@ -16,7 +16,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -40,7 +39,6 @@ private:
   LoopOp open(OpBuilder &at, const LoopName &name, Value upper);
   LevelLoopOp open(OpBuilder &at, const LoopName &name, Value tensor, unsigned level, Value parent);
   void close(OpBuilder &at);
-  void makeKept();
   void openItems(OpBuilder &at, Value worker);
   void openTile(OpBuilder &at);
   Value sum(OpBuilder &at);
@@ -222,14 +220,6 @@ Value LayoutNest::sum(OpBuilder &at) {
 
 //===- Parts of panels ----------------------------------------------------===//
 
-void LayoutNest::makeKept() {
-  Attribute tiles = accumulatorTiles(b.getContext(), "n", "m", nest.columns, nest.rows);
-  Value across = arith::MulIOp::create(b, loc, workers, constant(kSlots * nest.columns));
-  SmallVector<int64_t> shape(2, ShapedType::kDynamic);
-  Value down = constant(nest.rows * layout.height);
-  kept = WorkspaceOp::create(b, loc, RankedTensorType::get(shape, b.getF32Type(), tiles), ValueRange{across, down});
-}
-
 /// An element of a sum in a slot: tiles of a panel stand one below the other.
 SmallVector<Value> LayoutNest::placeOfKept(OpBuilder &at, Value slot) {
   return {add(at, multiply(at, slot, nest.columns), column), add(at, multiply(at, place, nest.rows), row)};
@@ -284,7 +274,7 @@ void LayoutNest::write(OpBuilder &at) {
   WriteOp::create(at, before.getLoc(), value, before.getTensor(), indices, Value(), IntegerAttr());
 }
 
-/// The marked nest goes, with all that it alone has used.
+/// The marked nest goes, if nothing asks for its loops.
 LogicalResult LayoutNest::replace() {
   auto isOfOld = [&](Value value) { return nest.top->isAncestor(value.getParentBlock()->getParentOp()); };
   bool readsOld = false; // what follows the sum may ask for a loop over rows that is no more
@@ -292,13 +282,7 @@ LogicalResult LayoutNest::replace() {
     own->walk([&](Operation *op) { readsOld |= llvm::any_of(op->getOperands(), isOfOld); });
   if (readsOld)
     return refuseStatement(nest.product.write);
-  auto function = nest.top->getParentOfType<func::FuncOp>();
-  nest.top.erase();
-  for (unsigned argument = 0; argument < function.getNumArguments(); ++argument)
-    function.removeArgAttr(argument, "lacis.regroup");
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
-    if (op.use_empty() && isPure(&op) && !op.hasTrait<OpTrait::IsTerminator>())
-      op.erase();
+  eraseNest(nest);
   return success();
 }
 
@@ -335,7 +319,7 @@ LogicalResult LayoutNest::run() {
   lists = makeLists(b, nest, walked);
   workers = tensor::DimOp::create(b, loc, lists, constant(workersOf(lists)));
   if (nest.isCut())
-    makeKept();
+    kept = makeKept(b, nest, workers, nest.columns);
   make();
   if (nest.isCut()) {
     isSummingUp = true;

@@ -33,22 +33,6 @@ FailureOr<RoleItems> RoleItems::around(LoopOp groups, LoopOpInterface round) {
   return found;
 }
 
-Operation *RoleItems::openLoop(OpBuilder &b, LoopOpInterface loop, RoleScalars &scalars, ValueRange places) {
-  Location loc = loop.getLoc();
-  if (auto dense = dyn_cast<LoopOp>(*loop)) {
-    auto made = LoopOp::create(b, loc, loop.getLoopName(), scalars.get(b, dense.getUpper()), places);
-    scalars.map(dense.getCoordinate(), made.getCoordinate());
-    return made;
-  }
-  auto walk = cast<LevelLoopOp>(*loop);
-  Value parent = scalars.get(b, walk.getParent());
-  auto made = LevelLoopOp::create(b, loc, loop.getLoopName(), walk.getTensor(), walk.getLevel(), parent, places);
-  scalars.map(walk.getPosition(), made.getPosition());
-  for (auto [before, after] : llvm::zip(walk.getCoordinates(), made.getCoordinates()))
-    scalars.map(before, after);
-  return made;
-}
-
 /// Where rows may lack, a loop of one round or none has their statements.
 void RoleItems::open(OpBuilder &b, RoleScalars &scalars, StagedBoxes &own) {
   SmallVector<StagedBox *> rings = placesOf(own, /*inRound=*/false);
@@ -59,7 +43,7 @@ void RoleItems::open(OpBuilder &b, RoleScalars &scalars, StagedBoxes &own) {
     b = OpBuilder::atBlockEnd(&body);
   };
   for (LoopOpInterface loop : ArrayRef(loops).drop_back())
-    enter(openLoop(b, loop, scalars, valuesOf(rings)));
+    enter(openAgain(b, loop, scalars, valuesOf(rings)));
   if (condition)
     enter(openOnce(b, condition.getLoc(), "item", scalars.get(b, condition), valuesOf(rings)));
 }

@@ -21,8 +21,6 @@ public:
   void close(mlir::OpBuilder &b, StagedBoxes &own);
 
 private:
-  mlir::Operation *openLoop(mlir::OpBuilder &b, LoopOpInterface loop, RoleScalars &scalars, mlir::ValueRange places);
-
   llvm::SmallVector<LoopOpInterface> loops; // outermost first; the last is the one over warpgroups
   mlir::Value condition;                    // of the row; or null
   llvm::SmallVector<mlir::Operation *> opened;

@@ -46,7 +46,7 @@ std::optional<Access> Access::ofFactor(Value factor) {
   bool isInStep = choice && choice.getCondition().getDefiningOp<FindOp>();
   auto value = (isInStep ? choice.getTrueValue() : factor).getDefiningOp<ValueOp>();
   Value tensor = value && !value.getBatch() ? behindWalk(value.getTensor()) : Value();
-  bool isOperand = isa_and_nonnull<BlockArgument>(tensor), isOfStep = tensor && tensor.getDefiningOp<RegroupOp>();
+  bool isOperand = isa_and_nonnull<BlockArgument>(tensor), isOfStep = isInStep && tensor && tensor.getDefiningOp<RegroupOp>();
   return isOperand || isOfStep ? placeInBlock(value, tensor, value.getPosition(), Value()) : std::nullopt;
 }
 
@@ -60,18 +60,17 @@ std::optional<Access> Access::ofStore(Operation *store) {
   return found;
 }
 
-Value lacis::stepOf(const Access &access) {
+FindOp lacis::findOf(const Access &access) {
   if (!access.tensor.getDefiningOp<RegroupOp>())
     return {};
   auto link = access.indices.front().getDefiningOp<LocateOp>();
-  auto found = (link ? link.getParent() : access.indices.front()).getDefiningOp<FindOp>();
-  return found ? found.getParent() : Value();
+  return (link ? link.getParent() : access.indices.front()).getDefiningOp<FindOp>();
 }
 
 /// Do both reads take the same elements, or elements of one step?
 static bool isSame(const Access &one, const Access &other, TileVariance &variance) {
-  if (Value step = stepOf(one))
-    return step == stepOf(other);
+  if (FindOp own = findOf(one), its = findOf(other); own)
+    return its && own.getParent() == its.getParent();
   return one.tensor == other.tensor &&
          llvm::all_of(llvm::zip(one.indices, other.indices), [&](auto pair) {
            std::optional<TileVariance::Place> own = variance.placeOf(std::get<0>(pair));

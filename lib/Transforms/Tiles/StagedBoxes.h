@@ -26,8 +26,8 @@ struct Access {
   mlir::Location getLoc() const { return op->getLoc(); }
 };
 
-/// The step of an execution layout that a tile is found in, or null.
-mlir::Value stepOf(const Access &access);
+/// Where a tile of a step of an execution layout is found, or null.
+FindOp findOf(const Access &access);
 
 /// A box of an operand that products take. A ring brings it, of its own or of a box that the same products take.
 struct StagedBox {

@@ -105,9 +105,13 @@ LogicalResult StatementRoles::readLoops() {
 
 /// Rows and columns of an operand, of which one side runs along the sum; or the tiles of a step.
 LogicalResult StatementRoles::addBox(const Access &read, LoopOp sum) {
-  if (std::optional<StepTiles> step = StepTiles::of(read)) {
-    StagedBox box;
-    box.read = read, box.inRound = true, box.tile = step->list();
+  StagedBox box;
+  box.read = read;
+  if (findOf(read)) {
+    std::optional<StepTiles> step = StepTiles::of(read);
+    if (!step)
+      return refuseStatement(read.op);
+    box.inRound = true, box.tile = step->list();
     boxes.add(box, variance);
     return success();
   }
@@ -117,8 +121,6 @@ LogicalResult StatementRoles::addBox(const Access &read, LoopOp sum) {
   if (!function.getArgAttr(argument.getArgNumber(), "lacis.staged"))
     return read.op->emitError("tiles: operand '") << name << "' is not staged in 'shared'";
   SmallVector<Value> sides;
-  StagedBox box;
-  box.read = read;
   for (Value index : read.indices) {
     std::optional<TileVariance::Place> place = variance.placeOf(index);
     if (!place || (!sides.empty() && !place->coordinate))
@@ -155,7 +157,7 @@ LogicalResult StatementRoles::findBoxes() {
 
 /// Is it another box for each group? All find theirs in a step.
 bool StatementRoles::isOwn(const StagedBox &box) {
-  return !StepTiles::of(box.read) && llvm::any_of(box.read.indices, [&](Value index) {
+  return !findOf(box.read) && llvm::any_of(box.read.indices, [&](Value index) {
     std::optional<TileVariance::Place> place = variance.placeOf(index);
     return place && place->base && followsFrom(place->base, groups.getCoordinate());
   });
@@ -200,13 +202,13 @@ LogicalResult StatementRoles::produce(OpBuilder b, Value group) {
   if (group)
     scalars.map(groups.getCoordinate(), group);
   items.open(b, scalars, own);
-  BoxLoads loads(groups, round, variance, own, scalars);
+  BoxLoads loads(groups, loc, variance, own, scalars);
   for (StagedBox &box : own)
     if (!box.inRound)
       box.place = loads.load(b, box);
   for (StagedBox &box : own)
-    if (Value step = stepOf(box.read))
-      computeAhead(b, scalars, step);
+    if (FindOp tile = findOf(box.read))
+      computeAhead(b, scalars, tile.getParent());
   RoleScalars outside = scalars; // numbers that a round makes are its own
   Operation *made = rounds.open(b, own, scalars, {});
   SmallVector<StagedBox *> places = placesOf(own, /*inRound=*/true);

@@ -33,15 +33,14 @@ int64_t Rounds::gathered() {
   return kTileSide / formatOf(walk.getTensor()).getLevels().back().getDigits()[0].mod;
 }
 
-Operation *Rounds::openLoop(OpBuilder &b, RoleScalars &scalars, ValueRange carried) {
+Operation *lacis::openAgain(OpBuilder &b, LoopOpInterface loop, RoleScalars &scalars, ValueRange carried) {
   Location loc = loop.getLoc();
-  LevelLoopOp walk = positions();
-  if (!walk) {
-    auto dense = cast<LoopOp>(*loop);
+  if (auto dense = dyn_cast<LoopOp>(*loop)) {
     auto made = LoopOp::create(b, loc, loop.getLoopName(), scalars.get(b, dense.getUpper()), carried);
     scalars.map(dense.getCoordinate(), made.getCoordinate());
     return made;
   }
+  auto walk = cast<LevelLoopOp>(*loop);
   auto made = LevelLoopOp::create(b, loc, loop.getLoopName(), walk.getTensor(), walk.getLevel(),
                                   scalars.get(b, walk.getParent()), carried);
   scalars.map(walk.getPosition(), made.getPosition());
@@ -63,7 +62,7 @@ Operation *Rounds::open(OpBuilder &b, StagedBoxes &boxes, RoleScalars &scalars, 
     placeAt(b, scalars, all, made.getCoordinate());
     return made;
   }
-  Operation *made = openLoop(b, scalars, carried);
+  Operation *made = openAgain(b, loop, scalars, carried);
   setPlaces(places, carriedIn(made).take_front(places.size()));
   b = OpBuilder::atBlockEnd(&made->getRegion(0).front());
   if (!parts)

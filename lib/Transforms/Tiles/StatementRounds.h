@@ -34,12 +34,13 @@ struct Rounds {
   void placeAt(mlir::OpBuilder &b, RoleScalars &scalars, const Span &span, mlir::Value number);
 
 private:
-  mlir::Operation *openLoop(mlir::OpBuilder &b, RoleScalars &scalars, mlir::ValueRange carried);
   llvm::SmallVector<mlir::Value> placeOf(mlir::OpBuilder &b, const Span &span, mlir::Value position);
   llvm::SmallVector<mlir::Value> inOneWord(mlir::OpBuilder &b, llvm::ArrayRef<mlir::Value> words);
   void gatherAt(mlir::OpBuilder &b, RoleScalars &scalars, const Span &span, mlir::Value number);
 };
 
+/// A loop of the nest once more in a role, which maps its numbers.
+mlir::Operation *openAgain(mlir::OpBuilder &b, LoopOpInterface loop, RoleScalars &scalars, mlir::ValueRange carried);
 /// A loop of one round where the condition holds, and of none elsewhere: it carries what a branch would.
 LoopOp openOnce(mlir::OpBuilder &b, mlir::Location loc, const LoopName &name, mlir::Value condition,
                 mlir::ValueRange carried);

@@ -17,18 +17,15 @@ using namespace lacis;
 
 std::optional<StepTiles> StepTiles::of(const Access &access) {
   StepTiles made;
-  made.walked = access.tensor.getDefiningOp<RegroupOp>();
-  if (!made.walked)
+  made.found = findOf(access);
+  if (!made.found)
     return std::nullopt;
-  Value position = access.indices.front();
-  if (auto link = position.getDefiningOp<LocateOp>())
-    position = link.getParent();
-  made.found = position.getDefiningOp<FindOp>();
+  made.walked = access.tensor.getDefiningOp<RegroupOp>();
   made.layout.format = made.walked.getLayout().getFormat();
   made.layout.capacity = made.walked.getLayout().getCapacity();
   ArrayRef<LevelAttr> levels = made.layout.format.getLevels();
   auto axisOf = [&](unsigned level) { return levels[level].getDigits()[0].axis; };
-  if (!made.found || failed(made.layout.read(axisOf(0), axisOf(1))))
+  if (failed(made.layout.read(axisOf(0), axisOf(1))))
     return std::nullopt;
   ArrayRef<LevelAttr> ofBlock = formatOf(made.walked.getSource()).getLevels().take_back(2);
   made.block = {ofBlock[0].getDigits()[0].mod, ofBlock[1].getDigits()[0].mod};

@@ -5,6 +5,8 @@
 
 #include "lacis/Dialect/Lacis/IR/NestFacts.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
 using namespace mlir;
 using namespace lacis;
 
@@ -253,4 +255,14 @@ FailureOr<TileNest> lacis::readTileNest(func::FuncOp function) {
   if (failed(readLoads(nest, function)) || failed(readLayout(nest, function)) || failed(checkStart(nest)))
     return failure();
   return nest;
+}
+
+void lacis::eraseNest(TileNest &nest) {
+  auto function = nest.top->getParentOfType<func::FuncOp>();
+  nest.top.erase();
+  for (unsigned argument = 0; argument < function.getNumArguments(); ++argument)
+    function.removeArgAttr(argument, "lacis.regroup");
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
+    if (op.use_empty() && isPure(&op) && !op.hasTrait<OpTrait::IsTerminator>())
+      op.erase();
 }

@@ -64,6 +64,8 @@ struct TileNest {
   }
 };
 
+/// The nest goes, with its layout's mark and all that it alone has used.
+void eraseNest(TileNest &nest);
 /// The marks of such a nest, or an error that says which one is missing.
 llvm::FailureOr<TileNest> readTileNest(mlir::func::FuncOp function);
 

@@ -10,7 +10,6 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -136,20 +135,11 @@ LogicalResult TileRoles::run() {
   lists = makeLists(b, nest, regrouped);
   workers = tensor::DimOp::create(b, loc, lists, constant(workersOf(lists)));
   if (nest.isCut()) {
-    Attribute tiles = accumulatorTiles(function.getContext(), "n", "m", layout.step, nest.rows);
-    Value across = arith::MulIOp::create(b, loc, workers, constant(kSlots * nest.columns));
-    SmallVector<int64_t> shape(2, ShapedType::kDynamic);
-    Value down = constant(nest.rows * nest.numConsumers());
-    kept = WorkspaceOp::create(b, loc, RankedTensorType::get(shape, b.getF32Type(), tiles), ValueRange{across, down});
+    kept = makeKept(b, nest, workers, layout.step);
     makeRoles();
     isSummingUp = true;
   }
   makeRoles();
-  nest.top.erase();
-  for (unsigned argument = 0; argument < function.getNumArguments(); ++argument)
-    function.removeArgAttr(argument, "lacis.regroup");
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
-    if (op.use_empty() && isPure(&op) && !op.hasTrait<OpTrait::IsTerminator>())
-      op.erase();
+  eraseNest(nest);
   return result;
 }

@@ -13,10 +13,10 @@
 
 namespace lacis {
 
-/// What a worker does at once: steps [first, first + count) of a panel, or all of them where `count` is null. They are
-/// part `part` of `parts`, whose sum is kept in `slot` of the workspace; of a whole item that is negative.
+/// What a worker does at once: steps [first, first + count) of a panel. Where sums are cut it has part `part` of `parts`,
+/// whose sum is kept in `slot` of the workspace; of a whole item that is negative.
 struct TileItem {
-  RoleScalars scalars; // of the columns of a tile, or of the copy
+  RoleScalars scalars; // of the copy
   mlir::Value panel, first = {}, count = {}, part = {}, parts = {}, slot = {};
   mlir::Value begin = {}, end = {}, from = {}, rounds = {}, copy = {}; // of a share: all steps of its panel, and the rounds of its sum
 };

@@ -4,6 +4,7 @@
 #include "WorkLists.h"
 
 #include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
@@ -39,3 +40,16 @@ unsigned lacis::itemsOf(Value lists) {
 }
 
 unsigned lacis::workersOf(Value lists) { return itemsOf(lists) - 1; }
+
+/// Sums of parts that are kept, for each worker: as many as the lists number at the most.
+static constexpr int64_t kSlots = 2;
+
+Value lacis::makeKept(OpBuilder &b, TileNest &nest, Value workers, int64_t columns) {
+  Location loc = nest.product.sum->getLoc();
+  auto constant = [&](int64_t value) { return arith::ConstantIndexOp::create(b, loc, value).getResult(); };
+  Attribute tiles = accumulatorTiles(b.getContext(), "n", "m", columns, nest.rows);
+  Value across = arith::MulIOp::create(b, loc, workers, constant(kSlots * nest.columns));
+  Value down = constant(nest.rows * nest.numConsumers() * nest.numParts());
+  SmallVector<int64_t> shape(2, ShapedType::kDynamic);
+  return WorkspaceOp::create(b, loc, RankedTensorType::get(shape, b.getF32Type(), tiles), ValueRange{across, down});
+}

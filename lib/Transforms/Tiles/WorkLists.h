@@ -15,8 +15,8 @@ unsigned workersOf(mlir::Value lists);
 /// The first level of lists that has their items.
 unsigned itemsOf(mlir::Value lists);
 
-/// Sums of parts of items that are kept, for each worker: as many as the lists number at the most.
-inline constexpr int64_t kSlots = 2;
+/// The workspace for sums of parts of items, in tiles of so many columns: a panel's accumulators for each slot.
+mlir::Value makeKept(mlir::OpBuilder &b, TileNest &nest, mlir::Value workers, int64_t columns);
 
 } // namespace lacis
 
