@@ -22,8 +22,8 @@
 // CHECK-COUNT-4:         lacis.store_acc {{.*}} : !lacis.acc<64x64xf32>
 // CHECK:           lacis.roles producer {
 // CHECK-NOT:         lacis.mma
+// CHECK:               lacis.loop "step"
 // CHECK:               lacis.loop "part"
-// CHECK-NEXT:            arith.addi
 // CHECK:                 lacis.load_acc {{.*}} onto
 // CHECK:               lacis.store_tile
 #arg0 = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
@@ -55,13 +55,13 @@ func.func @blocks(%arg0: !lacis.pattern<?x?, #arg0> {lacis.name = "0", lacis.div
 // CHECK-LABEL: func.func @small(
 // CHECK:         %[[UNION:.*]] = lacis.regroup {{.*}}i floordiv 128 : dense, j floordiv 64 : compressed, (i floordiv 32 mod 4, j floordiv 32 mod 2) : bitmap, link
 // CHECK:         lacis.balance #lacis.segment_schedule<length = 4, split = 8, {{.*}}> of %[[UNION]] :
-// CHECK:           lacis.ring : !lacis.ring<4, <4x64x32xbf16>, <4x64x64xbf16>>
+// CHECK:           lacis.ring : !lacis.ring<4, <4x64x64xbf16>, <4x64x32xbf16>>
 // CHECK:           lacis.roles producer {
 // CHECK-COUNT-4:     lacis.origin %[[UNION]]
 // CHECK:           } consumers 2
 // CHECK:                   lacis.mma %{{.*}}[%{{.*}}] transposed
-// CHECK:                 lacis.presence %[[UNION]][2]
 // CHECK:                 lacis.columns {{.*}} to !lacis.acc<64x32xf32>
+// CHECK-COUNT-2:         lacis.find %[[UNION]][2]
 // CHECK:                 lacis.store_blocks {{.*}}[%{{.*}}, %{{.*}}] : !lacis.acc<64x32xf32>
 #arg0 = #lacis.format<(i, j) -> (i floordiv 32 : dense, j floordiv 32 : compressed, i mod 32 : dense, j mod 32 : dense)>
 func.func @small(%arg0: !lacis.pattern<?x?, #arg0> {lacis.name = "0", lacis.divisible = array<i64: 128, 128>}, %arg1: tensor<?x?xbf16> {lacis.name = "1", lacis.divisible = array<i64: 32, 128>}, %out: tensor<?x?xbf16> {lacis.name = "out", lacis.divisible = array<i64: 32, 128>}) -> (tensor<?x?xbf16, #arg0> {lacis.name = "0"})

@@ -6,8 +6,10 @@
 #include "StepTiles.h"
 #include "TileFactors.h"
 #include "TileVectors.h"
+#include "lacis/Dialect/Lacis/IR/Follows.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -20,7 +22,7 @@ MutableArrayRef<RoleScalars> BoxLoads::partsOf(const StagedBox &box) {
 /// Those that consumers have of their own, and tiles of a step, have others.
 BoxLoads::Bases BoxLoads::basesOf(OpBuilder &b, const StagedBox &box) {
   Bases found;
-  if (box.consumers == 1 && !findOf(box.read))
+  if (box.consumers == 1 && box.parts.empty() && !findOf(box.read))
     for (RoleScalars &own : partsOf(box))
       found.push_back(lacis::basesOf(b, box.read, variance, own));
   return found;
@@ -29,7 +31,7 @@ BoxLoads::Bases BoxLoads::basesOf(OpBuilder &b, const StagedBox &box) {
 void BoxLoads::fill(OpBuilder &b, StagedBox &box, const Bases &bases, ValueRange tiles) {
   if (std::optional<StepTiles> step = StepTiles::of(box.read))
     return step->load(b, groups.getLoopName() + "_tile", scalars, tiles[0]);
-  if (box.consumers > 1)
+  if (box.consumers > 1 || !box.parts.empty())
     return fillEach(b, box, tiles[0]);
   for (auto [number, own] : llvm::enumerate(partsOf(box))) {
     TilePart part{static_cast<int64_t>(number), static_cast<int64_t>(bases.size())};
@@ -39,20 +41,74 @@ void BoxLoads::fill(OpBuilder &b, StagedBox &box, const Bases &bases, ValueRange
   }
 }
 
-/// The boxes that consumers have of their own, each tile by tile into the list of the place.
-void BoxLoads::fillEach(OpBuilder &b, StagedBox &box, Value list) {
-  auto constant = [&](int64_t value) { return arith::ConstantIndexOp::create(b, loc, value).getResult(); };
-  for (int64_t number = 0, tile = 0; number < box.consumers; ++number) {
+//===- Parts --------------------------------------------------------------===//
+
+/// The index along which parts begin anywhere.
+TileVariance::Place BoxLoads::placeOfParts(const StagedBox &box) {
+  for (Value index : box.read.indices)
+    if (std::optional<TileVariance::Place> place = variance.placeInParts(index); place->width > 0)
+      return *place;
+  llvm_unreachable("a box in parts has such an index");
+}
+
+/// What is the same for all parts of all consumers is computed once.
+void BoxLoads::shareNumbers(OpBuilder &b, Value number) {
+  Operation *op = number.getDefiningOp();
+  if (!op || op->getNumRegions() != 0)
+    return;
+  if (variance.of(number).empty() && !followsFrom(number, groups.getCoordinate()))
+    (void)scalars.get(b, number);
+  else
+    llvm::for_each(op->getOperands(), [&](Value operand) { shareNumbers(b, operand); });
+}
+
+/// Guards around the read may leave parts out.
+void BoxLoads::findParts(OpBuilder &b, StagedBox &box) {
+  TileVariance::Place place = placeOfParts(box);
+  SmallVector<Value> conditions;
+  for (auto guard = box.read.op->getParentOfType<scf::IfOp>(); guard; guard = guard->getParentOfType<scf::IfOp>())
+    if (variance.of(guard.getCondition()).contains(place.coordinate))
+      conditions.push_back(guard.getCondition());
+  shareNumbers(b, place.base);
+  llvm::for_each(conditions, [&](Value condition) { shareNumbers(b, condition); });
+  int64_t count = variance.sizeOf(place.coordinate) / place.width;
+  for (int64_t number = 0; number < box.consumers * count; ++number) {
     RoleScalars own = scalars;
-    own.map(groups.getCoordinate(), constant(number));
-    SmallVector<Value> bases = lacis::basesOf(b, box.read, variance, own);
+    own.map(groups.getCoordinate(), constant(b, number / count));
+    own.map(place.coordinate, constant(b, number % count * place.width));
+    BoxPart part{own.get(b, place.base), Value()};
+    for (Value condition : conditions) {
+      Value is = own.get(b, condition);
+      part.isThere = part.isThere ? arith::AndIOp::create(b, loc, part.isThere, is).getResult() : is;
+    }
+    box.parts.push_back(part);
+  }
+}
+
+/// The boxes that consumers have of their own, and parts, each tile by tile into the list of the place.
+void BoxLoads::fillEach(OpBuilder &b, StagedBox &box, Value list) {
+  int64_t pieces = box.parts.empty() ? box.consumers : box.parts.size();
+  int64_t across = box.consumers * box.tile.getCount() / pieces, tile = 0;
+  for (int64_t number = 0; number < pieces; ++number) {
+    RoleScalars own = scalars;
+    own.map(groups.getCoordinate(), constant(b, number * box.consumers / pieces));
+    OpBuilder in = b;
+    if (!box.parts.empty()) {
+      auto [begin, isThere] = box.parts[number];
+      own.map(placeOfParts(box).base, begin);
+      if (isThere)
+        in = scf::IfOp::create(b, loc, isThere, /*withElseRegion=*/false).getThenBodyBuilder();
+    }
+    SmallVector<Value> bases = lacis::basesOf(in, box.read, variance, own);
     Value first = bases.back();
-    for (int64_t across = 0; across < box.tile.getCount(); ++across) {
-      bases.back() = arith::AddIOp::create(b, loc, first, constant(across * box.tile.getColumns()));
-      loadBox(b, box.read, bases, list, constant(tile++));
+    for (int64_t line = 0; line < across; ++line) {
+      bases.back() = arith::AddIOp::create(in, loc, first, constant(in, line * box.tile.getColumns()));
+      loadBox(in, box.read, bases, list, constant(in, tile++));
     }
   }
 }
+
+//===- Loads --------------------------------------------------------------===//
 
 Value BoxLoads::load(OpBuilder &b, StagedBox &ring) {
   Bases bases = basesOf(b, ring);

@@ -6,6 +6,8 @@
 
 #include "TileStatements.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 namespace lacis {
 
 class BoxLoads {
@@ -13,6 +15,8 @@ public:
   BoxLoads(LoopOp groups, mlir::Location loc, TileVariance &variance, StagedBoxes &boxes, RoleScalars &scalars)
       : groups(groups), loc(loc), variance(variance), boxes(boxes), scalars(scalars) {}
 
+  /// Finds the parts of a box that lie apart, before rounds that all take them from there.
+  void findParts(mlir::OpBuilder &b, StagedBox &box);
   /// Fills the present place of a ring; answers the next.
   mlir::Value load(mlir::OpBuilder &b, StagedBox &ring);
 
@@ -22,6 +26,9 @@ private:
   Bases basesOf(mlir::OpBuilder &b, const StagedBox &box);
   void fill(mlir::OpBuilder &b, StagedBox &box, const Bases &bases, mlir::ValueRange tiles);
   void fillEach(mlir::OpBuilder &b, StagedBox &box, mlir::Value list);
+  void shareNumbers(mlir::OpBuilder &b, mlir::Value number);
+  TileVariance::Place placeOfParts(const StagedBox &box);
+  mlir::Value constant(mlir::OpBuilder &b, int64_t value) { return mlir::arith::ConstantIndexOp::create(b, loc, value); }
 
   LoopOp groups;
   mlir::Location loc;

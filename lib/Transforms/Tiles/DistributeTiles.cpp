@@ -4,6 +4,8 @@
 /// follows it. This is loop distribution, with scalar expansion of the sum.
 #include "DistributeTiles.h"
 
+#include "TileBody.h"
+#include "TileVariance.h"
 #include "lacis/Dialect/Lacis/IR/Follows.h"
 #include "lacis/Dialect/Lacis/IR/NestFacts.h"
 #include "lacis/Dialect/Lacis/IR/Reduction.h"
@@ -13,6 +15,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -20,14 +23,10 @@ using namespace lacis;
 
 namespace {
 
-class DistributeTiles {
+class DistributeTiles : TileBody {
 public:
-  DistributeTiles(LoopOp rows, LoopOp columns)
-      : outer(rows->isAncestor(columns) ? rows : columns), tile{rows, columns}, loc(outer.getLoc()) {
-    if (auto around = dyn_cast<LoopOp>(outer->getParentOp()); around && around.getJam() && around.getTrip())
-      parts = outer = around;
-  }
-  FailureOr<LoopOpInterface> run();
+  explicit DistributeTiles(TileBody body) : TileBody(std::move(body)), loc(outer.getLoc()) {}
+  LoopOpInterface run();
 
 private:
   /// The loops of one statement, in which numbers of the nest are made again.
@@ -36,19 +35,17 @@ private:
     SmallVector<LoopOp> loops;
     SmallVector<Value> places;
     IRMapping numbers;
-    bool isBehind = false; // the rounds
+    bool isBehind = false;   // the rounds
+    int64_t firstColumn = 0; // of a part of the tile's columns
   };
 
-  bool isOfTile(Value value);
-  bool isStore(Operation *op);
-  LogicalResult openGuards();
-  LogicalResult findSum();
   void hoist();
-  void guardStatements(OpBuilder &b);
-  Statement open(OpBuilder &b, StringRef phase);
+  void guard(Statement &statement, ArrayRef<Value> conditions);
+  Statement open(OpBuilder &b, StringRef phase, int64_t first = 0, int64_t columns = 0);
   void close(Statement &statement);
   Value again(Statement &in, Value value);
   Value readInside(Statement &in, ReadOp read);
+  Value digitOf(Statement &in, Operation *op);
   Value addUp(OpBuilder &b, Value lhs, Value rhs);
   void writeSum(Statement &in, Value value);
   Value readSum(Statement &in);
@@ -58,19 +55,12 @@ private:
   LoopOpInterface makeRounds(OpBuilder b);
   void shareNumbers(OpBuilder &b);
   void addRound(OpBuilder &b);
+  int64_t partOf(const Store &store);
   void finish(OpBuilder &b);
-  void finishWith(OpBuilder &b, Operation *store);
+  void finishWith(OpBuilder &b, const Store &store);
+  void finishPart(OpBuilder b, const Store &store, int64_t first, int64_t columns);
 
-  LoopOp outer;
-  LoopOp parts; // jammed: each has a sum of its own; or null
-  SmallVector<LoopOp> tile; // rows first
   Location loc;
-  Block *body = nullptr;           // of the innermost loop of the tile
-  SmallVector<Value> conditions;   // that are the same for all of the tile
-  Operation *sum = nullptr;
-  SmallVector<Operation *> rounds; // of the sum, outermost first: positions, tiles of a block
-  LoopOp depth;                    // of the sum, in a tile; null where no product is summed up
-  Operation *store = nullptr;      // `write`, or `set` where the output is stored; or a choice of two
   IRMapping numbers;               // of rounds
   SmallVector<Value> sums;         // of all places of the tile, one for each part
   int64_t part = 0;                // of the present statement
@@ -78,119 +68,45 @@ private:
 
 } // namespace
 
-bool DistributeTiles::isOfTile(Value value) {
-  return followsFrom(value, [&](Value from) {
-    auto isOf = [&](LoopOp loop) { return loop.getCoordinate() == from; };
-    return (sum && from.getDefiningOp() == sum) || (parts && isOf(parts)) || llvm::any_of(tile, isOf);
-  });
-}
-
-/// A condition on the places of a tile says where an axis ends: boxes have 0 behind it, and stores leave that out. Others are
-/// the same for all of the tile.
-LogicalResult DistributeTiles::openGuards() {
-  LoopOp inner = tile[0]->isAncestor(tile[1]) ? tile[1] : tile[0];
-  for (Operation *op = inner; op != outer; op = op->getParentOp()) {
-    auto guard = dyn_cast<scf::IfOp>(op);
-    bool isTile = llvm::is_contained(tile, dyn_cast<LoopOp>(op));
-    if (guard ? guard.getNumResults() != 0 || guard.elseBlock() : !isTile)
-      return op->emitError("tiles: this stands between the loops of a tile, which are one product");
-    if (guard && !isOfTile(guard.getCondition()))
-      conditions.push_back(guard.getCondition());
-  }
-  body = inner.getBlock();
-  while (auto guard = dyn_cast_or_null<scf::IfOp>(body->getTerminator()->getPrevNode())) {
-    if (guard.getNumResults() != 0 || guard.elseBlock())
-      break;
-    if (!isOfTile(guard.getCondition()))
-      conditions.push_back(guard.getCondition());
-    Block *inside = guard.thenBlock();
-    inside->getTerminator()->erase();
-    body->getOperations().splice(guard->getIterator(), inside->getOperations());
-    guard.erase();
-  }
-  return success();
-}
-
-/// The one store of a branch, or null.
-static Operation *storeIn(Block *branch) {
-  Operation *found = nullptr;
-  for (Operation &op : branch->without_terminator()) {
-    bool isStore = isa<WriteOp, SetOp>(op);
-    if ((isStore && found) || (!isStore && !isa<ReadOp>(op) && !isMemoryEffectFree(&op)))
-      return nullptr;
-    found = isStore ? &op : found;
-  }
-  return found;
-}
-
-/// Is it a store, or, where a condition holds for all of the tile, one of two?
-bool DistributeTiles::isStore(Operation *op) {
-  auto choice = dyn_cast<scf::IfOp>(op);
-  if (!choice || choice.getNumResults() != 0 || !choice.elseBlock())
-    return isa<WriteOp, SetOp>(op);
-  return !isOfTile(choice.getCondition()) && storeIn(choice.thenBlock()) && storeIn(choice.elseBlock());
-}
-
-LogicalResult DistributeTiles::findSum() {
-  auto refuse = [](Operation *op) { return op->emitError("tiles: a tile has one sum, and stores what follows from it"); };
-  for (Operation &op : body->without_terminator()) {
-    auto loop = dyn_cast<LoopOpInterface>(op);
-    bool stores = isStore(&op);
-    if ((loop && sum) || (stores && store) || (!loop && !stores && !isa<ReadOp>(op) && !isMemoryEffectFree(&op)))
-      return refuse(&op);
-    sum = loop ? &op : sum;
-    store = stores ? &op : store;
-  }
-  if (!sum || !store || sum->getNumResults() != 1)
-    return refuse(outer);
-  Operation *loop = sum;
-  auto isInTile = [](Operation *op) { return isa<LoopOp>(op) && cast<LoopOp>(op).getTensorize(); };
-  while (!isInTile(loop)) {
-    rounds.push_back(loop);
-    auto inner = loop->getRegion(0).front().getOps<LoopOp>();
-    if (inner.empty() && !factorsOf(loop))
-      return success();
-    if (!llvm::hasSingleElement(inner))
-      return loop->emitError("tiles: no loop of the sum is tensorized");
-    loop = *inner.begin();
-  }
-  if (rounds.empty())
-    return sum->emitError("tiles: all of the sum is one tile; split its loop");
-  depth = cast<LoopOp>(loop);
-  return success();
-}
-
 /// What is the same for all of the tile is computed before it, numbers that it reads of operands among that.
 void DistributeTiles::hoist() {
   auto isNumber = [](Operation *op) {
     auto read = dyn_cast<ReadOp>(op);
     return isMemoryEffectFree(op) || (read && isa<BlockArgument>(read.getTensor())); // operands alone are the same for a tile
   };
-  for (Operation &op : llvm::make_early_inc_range(body->without_terminator()))
+  for (Operation &op : llvm::make_early_inc_range(block->without_terminator()))
     if (isNumber(&op) && op.getNumRegions() == 0 &&
         llvm::none_of(op.getOperands(), [&](Value operand) { return isOfTile(operand); }))
       op.moveBefore(outer);
 }
 
-void DistributeTiles::guardStatements(OpBuilder &b) {
+/// What is made of the statement from here on is behind the conditions.
+void DistributeTiles::guard(Statement &statement, ArrayRef<Value> conditions) {
   for (Value condition : conditions) {
-    Statement around{b, {}, {}, numbers};
-    b = scf::IfOp::create(b, loc, again(around, condition), /*withElseRegion=*/false).getThenBodyBuilder();
+    Value own = again(statement, condition);
+    statement.b = scf::IfOp::create(statement.b, loc, own, /*withElseRegion=*/false).getThenBodyBuilder();
   }
 }
 
 //===- Statements ---------------------------------------------------------===//
 
-DistributeTiles::Statement DistributeTiles::open(OpBuilder &b, StringRef phase) {
+/// Of all columns, or of so many of them.
+DistributeTiles::Statement DistributeTiles::open(OpBuilder &b, StringRef phase, int64_t first, int64_t columns) {
   Statement made{b, {}, {}, numbers};
+  made.firstColumn = first;
   PathAttr path = pathOf(b.getContext(), PathKind::Phase, phase);
   for (LoopOp loop : tile) {
     LoopName name(loop.getLetters(), join(path, loop.getPathAttr()));
-    Value upper = arith::ConstantIndexOp::create(made.b, loc, *loop.getTrip());
-    made.loops.push_back(LoopOp::create(made.b, loc, name, upper));
-    made.places.push_back(made.loops.back().getCoordinate());
-    made.numbers.map(loop.getCoordinate(), made.places.back());
-    made.b = OpBuilder::atBlockEnd(made.loops.back().getBlock());
+    bool isPart = columns && loop == tile[1];
+    Value upper = arith::ConstantIndexOp::create(made.b, loc, isPart ? columns : *loop.getTrip());
+    auto own = LoopOp::create(made.b, loc, name, upper);
+    made.loops.push_back(own);
+    made.b = OpBuilder::atBlockEnd(own.getBlock());
+    Value place = own.getCoordinate();
+    if (isPart && first > 0)
+      place = arith::AddIOp::create(made.b, loc, arith::ConstantIndexOp::create(made.b, loc, first), place);
+    made.places.push_back(place);
+    made.numbers.map(loop.getCoordinate(), place);
   }
   return made;
 }
@@ -208,6 +124,10 @@ Value DistributeTiles::again(Statement &in, Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || !outer->isProperAncestor(op))
     return value;
+  if (Value digit = digitOf(in, op)) {
+    in.numbers.map(value, digit);
+    return digit;
+  }
   for (Value operand : op->getOperands())
     in.numbers.map(operand, again(in, operand));
   auto read = dyn_cast<ReadOp>(op);
@@ -220,6 +140,25 @@ Value DistributeTiles::again(Statement &in, Value value) {
   else
     in.b.clone(*op, in.numbers); // which maps all its results
   return in.numbers.lookup(value);
+}
+
+/// Digits of a column are known in a part of the columns: the quotient, and what the rest begins with.
+Value DistributeTiles::digitOf(Statement &in, Operation *op) {
+  APInt size;
+  Value column = tile[1].getCoordinate(), place = in.places.empty() ? Value() : in.places.back();
+  bool isDigit = place && isa<arith::DivUIOp, arith::RemUIOp>(op) && op->getOperand(0) == column;
+  if (!isDigit || !matchPattern(op->getOperand(1), m_ConstantInt(&size)))
+    return {};
+  int64_t divisor = size.getSExtValue();
+  auto loop = in.loops.back();
+  if (in.firstColumn % divisor + *loop.getTrip() > divisor)
+    return {};
+  auto constant = [&](int64_t value) { return arith::ConstantIndexOp::create(in.b, loc, value).getResult(); };
+  if (isa<arith::DivUIOp>(op))
+    return constant(in.firstColumn / divisor);
+  int64_t begin = in.firstColumn % divisor;
+  return begin == 0 ? loop.getCoordinate()
+                    : arith::AddIOp::create(in.b, loc, constant(begin), loop.getCoordinate()).getResult();
 }
 
 /// A tile has elements behind the ends of the axes, which nobody stores: the last of an axis is read for them.
@@ -321,6 +260,8 @@ void DistributeTiles::addRound(OpBuilder &b) {
     writeSum(in, arith::AddFOp::create(in.b, loc, readSum(in), added));
     return close(in);
   }
+  Statement whole = in;
+  guard(in, partConditions);
   Value upper = arith::ConstantIndexOp::create(in.b, loc, *depth.getTrip());
   Value carried = readSum(in);
   auto own = LoopOp::create(in.b, loc, depth.getLoopName(), upper, carried, Reduction::Add);
@@ -330,7 +271,7 @@ void DistributeTiles::addRound(OpBuilder &b) {
   Value added = again(inner, combinationOf(depth)->added);
   YieldOp::create(inner.b, loc, arith::AddFOp::create(inner.b, loc, own.getIterArgs()[0], added).getResult());
   writeSum(in, own.getResult(0));
-  close(in);
+  close(whole);
 }
 
 /// A block has all its entries, or 0 where an axis has ended, of which the sum is 0.
@@ -339,42 +280,76 @@ static Value withoutEntry(Value value) {
   return entry && entry.getCondition().getDefiningOp<EntryOp>() ? entry.getTrueValue() : value;
 }
 
-void DistributeTiles::finishWith(OpBuilder &b, Operation *store) {
-  Statement in = open(b, "end");
+/// So many neighbouring columns as digits in the numbers of the store are the same for.
+int64_t DistributeTiles::partOf(const Store &store) {
+  int64_t width = 0;
+  auto note = [&](Value from) {
+    auto quotient = from.getDefiningOp<arith::DivUIOp>();
+    if (quotient && quotient.getLhs() == tile[1].getCoordinate())
+      width = std::gcd(width, neighboursOf(from, tile[1].getCoordinate()));
+    return false;
+  };
+  SmallVector<Value> numbers(store.op->getOperands());
+  llvm::append_range(numbers, store.conditions);
+  llvm::append_range(numbers, partConditions);
+  llvm::for_each(numbers, [&](Value number) { (void)followsFrom(number, note); });
+  return width > 0 ? width : *tile[1].getTrip();
+}
+
+/// Conditions that all of a part has stand around the statement, others in it.
+void DistributeTiles::finishPart(OpBuilder b, const Store &store, int64_t first, int64_t columns) {
+  SmallVector<Value> all(partConditions), around, inside;
+  llvm::append_range(all, store.conditions);
+  for (Value condition : all) {
+    bool isOfRows = neighboursOf(condition, tile[0].getCoordinate()) != 0;
+    (isOfRows ? inside : around).push_back(condition);
+  }
+  Statement outside{b, {}, {}, numbers};
+  outside.numbers.map(tile[1].getCoordinate(), arith::ConstantIndexOp::create(b, loc, first).getResult());
+  guard(outside, around);
+  Statement in = open(outside.b, "end", first, columns);
   in.isBehind = true;
+  Statement whole = in;
   in.numbers.map(sum->getResult(0), readSum(in));
-  if (auto set = dyn_cast<SetOp>(store)) {
+  guard(in, inside);
+  if (auto set = dyn_cast<SetOp>(store.op)) {
     Value value = again(in, withoutEntry(set.getValue()));
     Value copy = set.getBatch() ? again(in, set.getBatch()) : Value();
     SetOp::create(in.b, loc, value, set.getTensor(), again(in, set.getPosition()), copy, Value());
   } else {
-    auto write = cast<WriteOp>(store);
+    auto write = cast<WriteOp>(store.op);
     SmallVector<Value> at;
     Value value = again(in, write.getValue());
     for (Value index : write.getIndices())
       at.push_back(again(in, index));
     WriteOp::create(in.b, loc, value, write.getTensor(), at, Value(), IntegerAttr());
   }
-  close(in);
+  close(whole);
+}
+
+/// Part by part of the columns.
+void DistributeTiles::finishWith(OpBuilder &b, const Store &store) {
+  int64_t columns = partOf(store);
+  for (int64_t first = 0; first < *tile[1].getTrip(); first += columns)
+    finishPart(b, store, first, columns);
 }
 
 void DistributeTiles::finish(OpBuilder &b) {
-  auto choice = dyn_cast<scf::IfOp>(store);
   if (!choice)
     return forEachPart(b, [&] { finishWith(b, store); });
   Statement around{b, {}, {}, numbers};
   auto made = scf::IfOp::create(b, loc, again(around, choice.getCondition()), /*withElseRegion=*/true);
-  OpBuilder then = made.getThenBodyBuilder(), otherwise = made.getElseBodyBuilder();
-  forEachPart(then, [&] { finishWith(then, storeIn(choice.thenBlock())); });
-  forEachPart(otherwise, [&] { finishWith(otherwise, storeIn(choice.elseBlock())); });
+  OpBuilder then = made.getThenBodyBuilder(), other = made.getElseBodyBuilder();
+  forEachPart(then, [&] { finishWith(then, store); });
+  forEachPart(other, [&] { finishWith(other, otherwise); });
 }
 
-FailureOr<LoopOpInterface> DistributeTiles::run() {
-  if (failed(openGuards()) || failed(findSum()))
-    return failure();
+LoopOpInterface DistributeTiles::run() {
   hoist();
   OpBuilder b(outer);
-  guardStatements(b);
+  Statement all{b, {}, {}, numbers};
+  guard(all, conditions);
+  b = all.b;
   forEachPart(b, [&] { begin(b); });
   LoopOpInterface round = makeRounds(b);
   finish(b);
@@ -383,14 +358,6 @@ FailureOr<LoopOpInterface> DistributeTiles::run() {
 }
 
 FailureOr<LoopOpInterface> lacis::distributeTiles(Operation *nest) {
-  SmallVector<LoopOp> rows, columns;
-  nest->walk<WalkOrder::PreOrder>([&](LoopOp loop) {
-    if (loop.getTensorize() == TileSide::Rows)
-      rows.push_back(loop);
-    if (loop.getTensorize() == TileSide::Columns)
-      columns.push_back(loop);
-  });
-  if (rows.size() != 1 || columns.size() != 1)
-    return nest->emitError("tiles: a tile has one loop over its rows and one over its columns");
-  return DistributeTiles(rows[0], columns[0]).run();
+  FailureOr<TileBody> body = TileBody::read(nest);
+  return failed(body) ? FailureOr<LoopOpInterface>() : DistributeTiles(*body).run();
 }

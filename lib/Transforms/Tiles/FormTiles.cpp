@@ -7,6 +7,7 @@
 #include "DistributeTiles.h"
 #include "LayoutNest.h"
 #include "SampledForm.h"
+#include "ShareNest.h"
 #include "StatementRoles.h"
 #include "lacis/Dialect/Lacis/IR/NestFacts.h"
 #include "lacis/Transforms/Passes.h"
@@ -59,6 +60,8 @@ static FailureOr<SmallVector<Operation *>> nestsOf(func::FuncOp function) {
     return failure();
   if (!nest->product.isSampled())
     return walkLayout(*nest);
+  if (!nest->isGathered())
+    return walkShares(*nest);
   return failed(SampledForm(function, *nest).run()) ? FailureOr<SmallVector<Operation *>>() : SmallVector<Operation *>();
 }
 

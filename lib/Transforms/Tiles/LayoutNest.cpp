@@ -106,6 +106,8 @@ Value LayoutNest::storedFactor(OpBuilder &at, Value step, Value depth) {
   if (layout.width > 1) {
     digits.push_back(arith::DivUIOp::create(at, loc, depth, constant(layout.columns)));
     across = arith::RemUIOp::create(at, loc, depth, constant(layout.columns));
+  } else if (layout.hasColumnDigit()) {
+    digits.push_back(constant(0));
   }
   auto found = FindOp::create(at, loc, index, at.getI1Type(), tensor, 2, step, digits);
   Value position = found.getPosition();

@@ -28,12 +28,12 @@ FailureOr<RoleItems> RoleItems::around(LoopOp groups, LoopOpInterface round) {
   if (serial)
     return serial->emitError("tiles: loop '") << cast<LoopOpInterface>(serial).getName()
                                               << "' stands around roles and is bound to no blocks";
-  if (auto guard = dyn_cast<scf::IfOp>(round->getParentOp()))
-    found.condition = guard.getCondition();
+  for (auto guard = dyn_cast<scf::IfOp>(round->getParentOp()); guard; guard = dyn_cast<scf::IfOp>(guard->getParentOp()))
+    found.conditions.insert(found.conditions.begin(), guard.getCondition());
   return found;
 }
 
-/// Where rows may lack, a loop of one round or none has their statements.
+/// Where rows may be missing, a loop of one round or none has their statements.
 void RoleItems::open(OpBuilder &b, RoleScalars &scalars, StagedBoxes &own) {
   SmallVector<StagedBox *> rings = placesOf(own, /*inRound=*/false);
   auto enter = [&](Operation *made) {
@@ -44,8 +44,13 @@ void RoleItems::open(OpBuilder &b, RoleScalars &scalars, StagedBoxes &own) {
   };
   for (LoopOpInterface loop : ArrayRef(loops).drop_back())
     enter(openAgain(b, loop, scalars, valuesOf(rings)));
-  if (condition)
-    enter(openOnce(b, condition.getLoc(), "item", scalars.get(b, condition), valuesOf(rings)));
+  Value all;
+  for (Value condition : conditions) {
+    Value own = scalars.get(b, condition);
+    all = all ? arith::AndIOp::create(b, condition.getLoc(), all, own).getResult() : own;
+  }
+  if (all)
+    enter(openOnce(b, all.getLoc(), "item", all, valuesOf(rings)));
 }
 
 void RoleItems::close(OpBuilder &b, StagedBoxes &own) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What stands around the rounds of a role: loops over the items of work lists, and the condition of a row.
+/// What stands around the rounds of a role: loops over the items of work lists, and the conditions of a row.
 #ifndef LACIS_LIB_TRANSFORMS_TILES_ROLEITEMS_H
 #define LACIS_LIB_TRANSFORMS_TILES_ROLEITEMS_H
 
@@ -22,7 +22,7 @@ public:
 
 private:
   llvm::SmallVector<LoopOpInterface> loops; // outermost first; the last is the one over warpgroups
-  mlir::Value condition;                    // of the row; or null
+  llvm::SmallVector<mlir::Value> conditions; // of the row
   llvm::SmallVector<mlir::Operation *> opened;
 };
 

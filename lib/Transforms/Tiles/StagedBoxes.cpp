@@ -73,17 +73,21 @@ static bool isSame(const Access &one, const Access &other, TileVariance &varianc
     return its && own.getParent() == its.getParent();
   return one.tensor == other.tensor &&
          llvm::all_of(llvm::zip(one.indices, other.indices), [&](auto pair) {
-           std::optional<TileVariance::Place> own = variance.placeOf(std::get<0>(pair));
-           std::optional<TileVariance::Place> its = variance.placeOf(std::get<1>(pair));
-           bool areThere = own && its && !own->base == !its->base;
+           std::optional<TileVariance::Place> own = variance.placeInParts(std::get<0>(pair));
+           std::optional<TileVariance::Place> its = variance.placeInParts(std::get<1>(pair));
+           bool areThere = own && its && !own->base == !its->base && own->width == its->width;
            return areThere && (!own->base || isSameValue(own->base, its->base)) &&
                   variance.sizeOf(own->coordinate) == variance.sizeOf(its->coordinate);
          });
 }
 
+TileType lacis::listOf(TileType tile, int64_t count) {
+  SmallVector<int64_t> shape{count * tile.getCount(), tile.getRows(), tile.getColumns()};
+  return count == 1 ? tile : TileType::get(tile.getContext(), shape, tile.getElementType());
+}
+
 TileType StagedBox::tileOfRing() const {
-  SmallVector<int64_t> all{consumers * tile.getCount(), tile.getRows(), tile.getColumns()};
-  return consumers == 1 ? tile : TileType::get(tile.getContext(), all, tile.getElementType());
+  return listOf(tile, consumers);
 }
 
 SmallVector<TileType> StagedBoxes::tiles(const StagedBox &ring, TileVariance &variance) {
@@ -132,6 +136,9 @@ std::pair<StagedBox *, unsigned> StagedBoxes::find(Operation *read) {
   return {&boxes[found->second.first], found->second.second};
 }
 
+/// A box that is one is loaded before one in parts.
+static bool loadsFirst(const StagedBox &box, const StagedBox &other) { return box.width == 0 && other.width > 0; }
+
 /// The boxes of both factors come together, where no other product takes either: consumers wait once for a round.
 void StagedBoxes::joinPairs(LoopOp groups) {
   llvm::MapVector<StagedBox *, llvm::SmallSetVector<StagedBox *, 2>> beside;
@@ -150,7 +157,7 @@ void StagedBoxes::joinPairs(LoopOp groups) {
     StagedBox *other = others.size() == 1 ? others.front() : nullptr;
     bool arePair = other && other != box && beside[other].size() == 1 && box->inRound && other->inRound;
     if (arePair && box->vectors.empty() && other->vectors.empty() && !box->around && box->joined.empty())
-      join(*other, *box);
+      loadsFirst(*box, *other) ? join(*box, *other) : join(*other, *box);
   }
 }
 

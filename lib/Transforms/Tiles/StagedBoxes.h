@@ -29,6 +29,11 @@ struct Access {
 /// Where a tile of a step of an execution layout is found, or null.
 FindOp findOf(const Access &access);
 
+/// A part of a box that lies elsewhere in the operand than its neighbours.
+struct BoxPart {
+  mlir::Value begin, isThere; // where it begins along its axis; whether anything needs it, null where all is needed
+};
+
 /// A box of an operand that products take. A ring brings it, of its own or of a box that the same products take.
 struct StagedBox {
   Access read;                         // the first that reads it
@@ -42,6 +47,8 @@ struct StagedBox {
   int64_t consumers = 1;
   bool isShared = false;
   mlir::Value first; // the first tile of a consumer's own box; null where there is one box
+  int64_t width = 0; // of parts that begin anywhere along one of its axes; 0 where it is one
+  llvm::SmallVector<BoxPart> parts; // consumer by consumer, as a producer has found them
   std::optional<unsigned> around;     // the box whose ring brings this one, too
   llvm::SmallVector<unsigned> joined; // boxes that its own ring brings, too, behind its own tile
   unsigned tiles = 0;                 // of the ring, before its own
@@ -79,6 +86,8 @@ private:
   llvm::DenseMap<mlir::Operation *, std::pair<unsigned, unsigned>> numbers; // of a read: its box, the tile in the ring
 };
 
+/// So many tiles, or lists of them, one after another.
+TileType listOf(TileType tile, int64_t count);
 /// The boxes with rings of which a loop moves the places on, or those alone that its rounds fill.
 llvm::SmallVector<StagedBox *> placesOf(StagedBoxes &boxes, bool inRound);
 void setPlaces(llvm::ArrayRef<StagedBox *> boxes, mlir::ValueRange places);

@@ -122,21 +122,27 @@ LogicalResult StatementRoles::addBox(const Access &read, LoopOp sum) {
     return read.op->emitError("tiles: operand '") << name << "' is not staged in 'shared'";
   SmallVector<Value> sides;
   for (Value index : read.indices) {
-    std::optional<TileVariance::Place> place = variance.placeOf(index);
+    std::optional<TileVariance::Place> place = variance.placeInParts(index);
     if (!place || (!sides.empty() && !place->coordinate))
       return refuseStatement(read.op);
     if (place->coordinate)
       sides.push_back(place->coordinate);
     box.inRound |= place->base && changesInRound(place->base, round);
+    box.width = std::max(box.width, place->width);
   }
   if (sides.size() != 2 || !llvm::is_contained(sides, sum.getCoordinate()))
     return refuseStatement(read.op);
-  int64_t columns = variance.sizeOf(sides[1]);
-  box.tile = tileOfBox(type.getElementType(), variance.sizeOf(sides[0]), columns);
+  int64_t rows = variance.sizeOf(sides[0]), columns = variance.sizeOf(sides[1]);
+  bool isAlong = sides[1] == sum.getCoordinate();
+  if (box.width > 0)
+    (isAlong ? rows : columns) = box.width;
+  box.tile = tileOfBox(type.getElementType(), rows, columns);
   if (box.tile.getCount() * box.tile.getColumns() != columns)
     return read.op->emitError("tiles: operand '")
            << name << "' has " << columns << " elements in a row of a tile, which are no whole lines of "
            << box.tile.getColumns();
+  if (box.width > 0)
+    box.tile = listOf(box.tile, variance.sizeOf(sides[isAlong ? 0 : 1]) / box.width);
   boxes.add(box, variance);
   return success();
 }
@@ -158,7 +164,7 @@ LogicalResult StatementRoles::findBoxes() {
 /// Is it another box for each group? All find theirs in a step.
 bool StatementRoles::isOwn(const StagedBox &box) {
   return !findOf(box.read) && llvm::any_of(box.read.indices, [&](Value index) {
-    std::optional<TileVariance::Place> place = variance.placeOf(index);
+    std::optional<TileVariance::Place> place = variance.placeInParts(index);
     return place && place->base && followsFrom(place->base, groups.getCoordinate());
   });
 }
@@ -209,6 +215,8 @@ LogicalResult StatementRoles::produce(OpBuilder b, Value group) {
   for (StagedBox &box : own)
     if (FindOp tile = findOf(box.read))
       computeAhead(b, scalars, tile.getParent());
+    else if (box.width > 0)
+      loads.findParts(b, box);
   RoleScalars outside = scalars; // numbers that a round makes are its own
   Operation *made = rounds.open(b, own, scalars, {});
   SmallVector<StagedBox *> places = placesOf(own, /*inRound=*/true);
@@ -259,8 +267,11 @@ int64_t StatementRoles::gatheredNumbers() {
 
 /// Where rows stand, and what is stored beside the sums, is known before the rounds: nothing waits for it behind them.
 void StatementRoles::loadAhead(OpBuilder &b, RoleScalars &scalars, TileStatements &statements) {
-  groups->walk([&](OriginOp origin) { scalars.get(b, origin); });
-  groups->walk([&](FindOp find) { computeAhead(b, scalars, find.getParent()); });
+  items.outermost()->walk([&](Operation *op) {
+    if (isa<OriginOp, BoundsOp>(op) && variance.of(op->getResult(0)).empty())
+      scalars.get(b, op->getResult(0));
+  });
+  round->walk([&](FindOp find) { computeAhead(b, scalars, find.getParent()); });
   for (Operation *op = round->getNextNode(); op; op = op->getNextNode())
     op->walk<WalkOrder::PreOrder>([&](LoopOp statement) {
       statement->walk([&](WriteOp write) {
@@ -277,10 +288,19 @@ LogicalResult StatementRoles::emitBehind(OpBuilder &b, Operation *op, StagedBoxe
   LogicalResult done = success();
   if (auto statement = dyn_cast<LoopOp>(op))
     return late.emit(b, statement, own, scalars, statements);
+  if (auto guard = dyn_cast<scf::IfOp>(op); guard && !guard.elseBlock()) {
+    RoleScalars outside = scalars; // numbers that are made in it are its own
+    Value condition = scalars.get(b, guard.getCondition());
+    OpBuilder in = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false).getThenBodyBuilder();
+    for (Operation &inner : guard.thenBlock()->without_terminator())
+      done = succeeded(done) ? emitBehind(in, &inner, own, scalars, statements) : done;
+    scalars = outside;
+    return done;
+  }
   if (auto branch = dyn_cast<scf::IfOp>(op); branch && branch.elseBlock()) {
     chooseBranch(b, branch, late.rings(own), scalars, [&](OpBuilder &in, Block *side) {
-      for (auto statement : side->getOps<LoopOp>())
-        done = succeeded(done) ? late.emit(in, statement, own, scalars, statements) : done;
+      for (Operation &inner : side->without_terminator())
+        done = succeeded(done) ? emitBehind(in, &inner, own, scalars, statements) : done;
     });
     return done;
   }

@@ -20,6 +20,8 @@ struct TileLayout {
   bool isFull = false;     // each step has all its tiles
   bool transposed = false; // the rows of a tile lie along k
 
+  /// Do bits have a digit of columns, which has one value where a step is as wide as a tile?
+  bool hasColumnDigit() const { return format.getLevels()[2].getDigits().size() == 2; }
   int64_t tilesPerStep() const { return capacity.value_or(height * width); }
   /// The tile as it lies in memory.
   std::pair<int64_t, int64_t> shape() const { return transposed ? std::pair(columns, rows) : std::pair(rows, columns); }

@@ -10,6 +10,7 @@
 #include "lacis/Dialect/Lacis/IR/Product.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -90,7 +91,9 @@ LogicalResult TileStatements::emit(OpBuilder &b, LoopOp statement) {
 LogicalResult TileStatements::emitBlock(OpBuilder &b, Block &block) {
   for (Operation &op : block.without_terminator()) {
     LogicalResult done = success();
-    if (auto loop = dyn_cast<LoopOp>(op))
+    if (auto guard = dyn_cast<scf::IfOp>(op); guard && guard.getNumResults() == 0 && !guard.elseBlock())
+      done = emitBlock(b, *guard.thenBlock()); // what is stored under it is, nothing else reads the other places
+    else if (auto loop = dyn_cast<LoopOp>(op))
       done = loop.getNumResults() == 0 ? emitBlock(b, *loop.getBlock()) : reduce(b, loop);
     else if (auto read = dyn_cast<ReadOp>(op))
       done = this->read(b, read);
@@ -130,8 +133,22 @@ LogicalResult TileStatements::read(OpBuilder &b, ReadOp op) {
   }
   if (!state(op.getTensor()) || op.getIndices().front() != row)
     return refuseStatement(op);
-  known[op.getResult()] = state(op.getTensor());
+  known[op.getResult()] = columnsOf(b, op);
   return success();
+}
+
+/// What a tensor holds of the columns that the read takes, which may be a part.
+Value TileStatements::columnsOf(OpBuilder &b, ReadOp op) {
+  Value acc = state(op.getTensor());
+  auto type = cast<AccType>(acc.getType());
+  std::optional<TileVariance::Place> place = variance.placeOf(op.getIndices().back());
+  if (op.getIndices().size() != 2 || !place || variance.sizeOf(place->coordinate) == type.getColumns())
+    return acc;
+  APInt first(64, 0);
+  if (place->base && !matchPattern(place->base, m_ConstantInt(&first)))
+    return acc;
+  auto part = AccType::get(b.getContext(), {type.getShape()[0], variance.sizeOf(place->coordinate)}, type.getElementType());
+  return ColumnsOp::create(b, op.getLoc(), part, acc, first.getSExtValue());
 }
 
 TileMaps TileStatements::maps() {
@@ -184,6 +201,8 @@ LogicalResult TileStatements::store(OpBuilder &b, Operation *op, Value value) {
   std::optional<Access> to = Access::ofStore(op);
   if (!to)
     return refuseStatement(op);
+  if (to->op->getParentOfType<scf::IfOp>() && isInBlocks(*to))
+    return storeBlocks(b, *to, value);
   FailureOr<StoreTileOp> made = maps().store(b, *to, value);
   if (succeeded(made) && *made && !made->getTransposed())
     if (auto [free, first] = freeBox(*made); free) {
@@ -355,7 +374,10 @@ Value TileStatements::makeMma(OpBuilder &b, LoopOp loop, const Product &product,
     one.place = product.left->first;
   if (auto tiles = found.find(loop); tiles != found.end())
     one.place = tiles->second.first, one.present = tiles->second.stored;
-  TileFactor other{acquire(b, *product.right), liesAcross(product.other)};
+  TileFactor other{acquire(b, *product.right), liesAcross(product.other), product.right->first};
+  for (auto [factor, box] : {std::pair(&one, product.left), std::pair(&other, product.right)})
+    if (box && box->width > 0 && cast<TileType>(factor->tile.getType()).isList() && !factor->place)
+      factor->place = arith::ConstantIndexOp::create(b, loc, 0); // parts stand side by side
   auto type = AccType::get(b.getContext(), {variance.sizeOf(row), variance.sizeOf(product.column)}, b.getF32Type());
   return multiplyTiles(b, loc, type, one, other, onto, loop.getTf32());
 }

@@ -108,6 +108,10 @@ private:
   llvm::FailureOr<std::pair<mlir::Value, mlir::Value>> accsOf(mlir::OpBuilder &b, LoopOp loop, const Product &product);
   mlir::Value makeMma(mlir::OpBuilder &b, LoopOp loop, const Product &product, mlir::Value left, mlir::Value onto);
   PostponedSum *postponedBy(LoopOp loop);
+  mlir::Value columnsOf(mlir::OpBuilder &b, ReadOp op);
+  /// Rows of blocks that lie anywhere, one below the other in the tile (StoredBlocks.cpp).
+  bool isInBlocks(const Access &to);
+  llvm::LogicalResult storeBlocks(mlir::OpBuilder &b, const Access &to, mlir::Value value);
   std::pair<mlir::Value, mlir::Value> freeBox(StoreTileOp store);
   StagedBox *boxOf(mlir::Value factor);
   int64_t registersLeft(mlir::Block &statements, llvm::SetVector<StagedBox *> &factors);

@@ -4,6 +4,9 @@
 #include "TileVariance.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace lacis;
@@ -46,18 +49,55 @@ const TileVariance::Coordinates &TileVariance::of(Value value) {
   return *(found[value] = std::move(made));
 }
 
-std::optional<TileVariance::Place> TileVariance::placeOf(Value index) {
+int64_t lacis::neighboursOf(Value value, Value coordinate) {
+  APInt size;
+  if (value == coordinate)
+    return 1;
+  Operation *op = value.getDefiningOp();
+  if (auto quotient = dyn_cast_if_present<arith::DivUIOp>(op);
+      quotient && quotient.getLhs() == coordinate && matchPattern(quotient.getRhs(), m_ConstantInt(&size)))
+    return size.getSExtValue();
+  int64_t count = 0;
+  for (Value operand : op ? ValueRange(op->getOperands()) : ValueRange())
+    count = std::gcd(count, neighboursOf(operand, coordinate));
+  return count;
+}
+
+/// The rest of a coordinate, or a number that is the same for all of a part.
+std::optional<TileVariance::Place> TileVariance::digitOf(Value index) {
+  if (of(index).size() != 1)
+    return std::nullopt;
+  Value coordinate = of(index)[0];
+  APInt size;
+  auto rest = index.getDefiningOp<arith::RemUIOp>();
+  if (rest && rest.getLhs() == coordinate && matchPattern(rest.getRhs(), m_ConstantInt(&size)))
+    return Place{Value(), coordinate, size.getSExtValue()};
+  int64_t width = neighboursOf(index, coordinate);
+  return width > 1 ? std::optional(Place{index, Value(), width}) : std::nullopt;
+}
+
+std::optional<TileVariance::Place> TileVariance::placeInParts(Value index) {
   if (isOfTile(index))
     return Place{axes.lookup(index), index};
   if (of(index).empty())
     return Place{index, Value()};
+  if (std::optional<Place> digit = digitOf(index))
+    return digit;
   auto sum = index.getDefiningOp<arith::AddIOp>();
   if (!sum)
     return std::nullopt;
-  std::optional<Place> lhs = placeOf(sum.getLhs()), rhs = placeOf(sum.getRhs());
-  if (!lhs || !rhs || (lhs->base && rhs->base) || (lhs->coordinate && rhs->coordinate))
+  std::optional<Place> lhs = placeInParts(sum.getLhs()), rhs = placeInParts(sum.getRhs());
+  if (!lhs || !rhs || (lhs->base && rhs->base) || (lhs->coordinate && rhs->coordinate) || of(index).size() != 1)
     return std::nullopt;
-  return Place{lhs->base ? lhs->base : rhs->base, lhs->coordinate ? lhs->coordinate : rhs->coordinate};
+  const Place &first = lhs->base ? *lhs : *rhs, &along = lhs->coordinate ? *lhs : *rhs;
+  if (first.width && first.width != along.width)
+    return std::nullopt;
+  return Place{first.base, along.coordinate, along.width};
+}
+
+std::optional<TileVariance::Place> TileVariance::placeOf(Value index) {
+  std::optional<Place> place = placeInParts(index);
+  return place && place->width == 0 ? place : std::nullopt;
 }
 
 SmallVector<Value> lacis::foldDigits(ValueRange indices) {

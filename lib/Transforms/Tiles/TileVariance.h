@@ -16,6 +16,7 @@ public:
   /// An index is a number, the same for all of a tile, and a coordinate of the tile; either may be null.
   struct Place {
     mlir::Value base, coordinate;
+    int64_t width = 0; // the base is another one in each part of so many neighbours along the coordinate; 0 in a whole tile
   };
 
   /// The rounds of the loop are elements of a tile, which has so many times as many of them side by side.
@@ -27,13 +28,19 @@ public:
   /// The coordinates of tiles that the value follows from.
   const Coordinates &of(mlir::Value value);
   std::optional<Place> placeOf(mlir::Value index);
+  /// The same, of an index that may begin anew in each part of the tile.
+  std::optional<Place> placeInParts(mlir::Value index);
 
 private:
+  std::optional<Place> digitOf(mlir::Value index);
+
   llvm::DenseMap<mlir::Value, int64_t> sizes;
   llvm::DenseMap<mlir::Value, mlir::Value> axes; // that loops run through
   llvm::DenseMap<mlir::Value, std::unique_ptr<Coordinates>> found;
 };
 
+/// So many neighbours along a coordinate have the same value: 1 where each has its own, 0 where all have one.
+int64_t neighboursOf(mlir::Value value, mlir::Value coordinate);
 /// Leading indices that are the digits of one number, as those of a batch are, as that number.
 llvm::SmallVector<mlir::Value> foldDigits(mlir::ValueRange indices);
 

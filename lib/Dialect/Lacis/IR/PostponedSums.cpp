@@ -61,10 +61,12 @@ static bool isOfRound(ReadOp read, LoopOpInterface round) {
 
 bool lacis::sharesRounds(LoopOp rows, LoopOpInterface round) {
   auto isOfRows = [&](Value number) { return followsFrom(number, rows.getCoordinate()); };
-  auto guard = dyn_cast<scf::IfOp>(round->getParentOp());
+  for (Operation *guard = round->getParentOp(); isa<scf::IfOp>(guard); guard = guard->getParentOp())
+    if (isOfRows(cast<scf::IfOp>(guard).getCondition()))
+      return false;
   auto positions = dyn_cast<LevelLoopOp>(*round);
   Value length = positions ? positions.getParent() : cast<LoopOp>(*round).getUpper();
-  return !isOfRows(length) && !(guard && isOfRows(guard.getCondition()));
+  return !isOfRows(length);
 }
 
 /// How many factors of products are read of the operand.
