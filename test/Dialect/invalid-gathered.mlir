@@ -76,3 +76,11 @@ func.func @levels(%w: tensor<?x?xbf16, #bsr>) {
   %0 = lacis.balance #lacis.tile_schedule<columns = 16, swizzle_group = 1, period = 4, split = 8, cost = #cost> of %w : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
   return
 }
+
+// -----
+
+func.func @versions(%count: index) {
+  // expected-error@+1 {{chooses between positive numbers that ascend}}
+  %0 = lacis.version %count of [2, 8, 4]
+  return
+}

@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -44,10 +45,10 @@ void BoxLoads::fill(OpBuilder &b, StagedBox &box, const Bases &bases, ValueRange
 //===- Parts --------------------------------------------------------------===//
 
 /// The index along which parts begin anywhere.
-TileVariance::Place BoxLoads::placeOfParts(const StagedBox &box) {
+Value BoxLoads::indexOfParts(const StagedBox &box) {
   for (Value index : box.read.indices)
-    if (std::optional<TileVariance::Place> place = variance.placeInParts(index); place->width > 0)
-      return *place;
+    if (variance.windowOf(index) || variance.placeInParts(index)->width > 0)
+      return index;
   llvm_unreachable("a box in parts has such an index");
 }
 
@@ -62,9 +63,25 @@ void BoxLoads::shareNumbers(OpBuilder &b, Value number) {
     llvm::for_each(op->getOperands(), [&](Value operand) { shareNumbers(b, operand); });
 }
 
+/// Line by line, up to where the last part ends.
+void BoxLoads::findLines(OpBuilder &b, StagedBox &box) {
+  const TileVariance::Window &window = *box.window;
+  Value base = scalars.get(b, window.base), last = scalars.get(b, window.last);
+  Value end = arith::AddIOp::create(b, loc, last, constant(b, window.width));
+  for (int64_t number = 0; number < box.tile.getCount(); ++number) {
+    Value first = constant(b, number * box.tile.getColumns());
+    BoxPart line{arith::AddIOp::create(b, loc, base, first), Value()};
+    if (!matchPattern(last, m_Constant()))
+      line.isThere = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, first, end);
+    box.parts.push_back(line);
+  }
+}
+
 /// Guards around the read may leave parts out.
 void BoxLoads::findParts(OpBuilder &b, StagedBox &box) {
-  TileVariance::Place place = placeOfParts(box);
+  if (box.window)
+    return findLines(b, box);
+  TileVariance::Place place = *variance.placeInParts(indexOfParts(box));
   SmallVector<Value> conditions;
   for (auto guard = box.read.op->getParentOfType<scf::IfOp>(); guard; guard = guard->getParentOfType<scf::IfOp>())
     if (variance.of(guard.getCondition()).contains(place.coordinate))
@@ -95,7 +112,7 @@ void BoxLoads::fillEach(OpBuilder &b, StagedBox &box, Value list) {
     OpBuilder in = b;
     if (!box.parts.empty()) {
       auto [begin, isThere] = box.parts[number];
-      own.map(placeOfParts(box).base, begin);
+      own.map(variance.baseOf(indexOfParts(box)), begin);
       if (isThere)
         in = scf::IfOp::create(b, loc, isThere, /*withElseRegion=*/false).getThenBodyBuilder();
     }

@@ -6,7 +6,6 @@
 /// for j: multiply; store. Both roles run the loops of one nest.
 #include "DistributeTiles.h"
 #include "LayoutNest.h"
-#include "SampledForm.h"
 #include "ShareNest.h"
 #include "StatementRoles.h"
 #include "lacis/Dialect/Lacis/IR/NestFacts.h"
@@ -58,11 +57,7 @@ static FailureOr<SmallVector<Operation *>> nestsOf(func::FuncOp function) {
   FailureOr<TileNest> nest = readTileNest(function);
   if (failed(nest))
     return failure();
-  if (!nest->product.isSampled())
-    return walkLayout(*nest);
-  if (!nest->isGathered())
-    return walkShares(*nest);
-  return failed(SampledForm(function, *nest).run()) ? FailureOr<SmallVector<Operation *>>() : SmallVector<Operation *>();
+  return nest->product.isSampled() ? walkShares(*nest) : walkLayout(*nest);
 }
 
 /// Nests of statements become roles, one after another.

@@ -77,7 +77,9 @@ void LateBox::load(OpBuilder &b, StagedBoxes &own, RoleScalars &scalars) {
   auto branch = reads[0]->getParentOfType<scf::IfOp>();
   if (!branch || !groups->isAncestor(branch))
     return loadAll(b, own, scalars);
-  chooseBranch(b, branch, rings(own), scalars, [&](OpBuilder &in, Block *side) {
+  Value condition = scalars.get(b, branch.getCondition());
+  chooseBranch(b, branch.getLoc(), condition, rings(own), scalars, [&](OpBuilder &in, bool isFirst) {
+    Block *side = isFirst ? branch.thenBlock() : branch.elseBlock();
     if (side->findAncestorOpInBlock(*reads[0]))
       loadAll(in, own, scalars);
   });

@@ -11,13 +11,13 @@
 using namespace mlir;
 using namespace lacis;
 
-void LayoutLoops::makeTensors(int64_t columns) {
+void LayoutLoops::makeTensors(int64_t columns, int64_t across, int64_t down) {
   auto attribute = LayoutAttr::get(b.getContext(), layout.format, layout.capacity, 0);
   walked = RegroupOp::create(b, loc, nest.product.isSampled() ? nest.product.stored : nest.product.tensor, attribute);
   lists = makeLists(b, nest, walked);
   workers = tensor::DimOp::create(b, loc, lists, constant(workersOf(lists)));
   if (nest.isCut())
-    kept = makeKept(b, nest, workers, columns);
+    kept = makeKept(b, nest, workers, {columns, across, down});
 }
 
 //===- Loops --------------------------------------------------------------===//

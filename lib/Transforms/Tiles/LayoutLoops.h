@@ -31,8 +31,9 @@ protected:
   mlir::Value add(mlir::OpBuilder &at, mlir::Value lhs, mlir::Value rhs) {
     return mlir::arith::AddIOp::create(at, loc, lhs, rhs);
   }
-  /// The layout, its lists, and where work is cut the workspace, in tiles of so many columns.
-  void makeTensors(int64_t columns);
+  /// The layout, its lists, and where work is cut the workspace, in tiles of so many columns; the sums of a slot have
+  /// `across` columns and `down` rows.
+  void makeTensors(int64_t columns, int64_t across, int64_t down);
   /// Opens a loop; `close` ends all that are open.
   LoopOp open(mlir::OpBuilder &at, const LoopName &name, mlir::Value upper);
   LevelLoopOp open(mlir::OpBuilder &at, const LoopName &name, mlir::Value tensor, unsigned level, mlir::Value parent);

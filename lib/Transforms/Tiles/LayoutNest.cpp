@@ -213,7 +213,7 @@ LogicalResult LayoutNest::run() {
   depthIndex = dense[dense.size() - (!product.isRightAlong ? 2 : 1)];
   if (failed(checkColumns()))
     return failure();
-  makeTensors(nest.columns);
+  makeTensors(nest.columns, nest.columns, nest.rows * nest.numConsumers() * nest.numParts());
   make();
   if (nest.isCut()) {
     isSummingUp = true;

@@ -63,18 +63,17 @@ void RoleItems::close(OpBuilder &b, StagedBoxes &own) {
   opened.clear();
 }
 
-void lacis::chooseBranch(OpBuilder &b, scf::IfOp branch, ArrayRef<StagedBox *> rings, RoleScalars &scalars,
-                         llvm::function_ref<void(OpBuilder &, Block *side)> body) {
+void lacis::chooseBranch(OpBuilder &b, Location loc, Value condition, ArrayRef<StagedBox *> rings, RoleScalars &scalars,
+                         llvm::function_ref<void(OpBuilder &, bool isFirst)> body) {
   SmallVector<Value> before = valuesOf(rings);
-  Value condition = scalars.get(b, branch.getCondition());
-  auto made = scf::IfOp::create(b, branch.getLoc(), ValueRange(before).getTypes(), condition, /*addThenBlock=*/true,
+  auto made = scf::IfOp::create(b, loc, ValueRange(before).getTypes(), condition, /*addThenBlock=*/true,
                                 /*addElseBlock=*/true);
-  for (auto [side, own] : {std::pair(branch.thenBlock(), made.thenBlock()), std::pair(branch.elseBlock(), made.elseBlock())}) {
-    OpBuilder in = OpBuilder::atBlockBegin(own);
+  for (Block *side : {made.thenBlock(), made.elseBlock()}) {
+    OpBuilder in = OpBuilder::atBlockBegin(side);
     RoleScalars outside = scalars; // numbers that a side makes are its own
     setPlaces(rings, before);
-    body(in, side);
-    scf::YieldOp::create(in, branch.getLoc(), valuesOf(rings));
+    body(in, side == made.thenBlock());
+    scf::YieldOp::create(in, loc, valuesOf(rings));
     scalars = outside;
   }
   setPlaces(rings, made.getResults());

@@ -27,8 +27,8 @@ private:
 };
 
 /// A branch of a role: both sides hand on the places of these rings.
-void chooseBranch(mlir::OpBuilder &b, mlir::scf::IfOp branch, llvm::ArrayRef<StagedBox *> rings, RoleScalars &scalars,
-                  llvm::function_ref<void(mlir::OpBuilder &, mlir::Block *side)> body);
+void chooseBranch(mlir::OpBuilder &b, mlir::Location loc, mlir::Value condition, llvm::ArrayRef<StagedBox *> rings,
+                  RoleScalars &scalars, llvm::function_ref<void(mlir::OpBuilder &, bool isFirst)> body);
 
 } // namespace lacis
 

@@ -35,12 +35,16 @@ private:
   Value rest(OpBuilder &at, Value lhs, int64_t rhs) { return arith::RemUIOp::create(at, loc, lhs, constant(rhs)); }
   LogicalResult readIndices();
   void openItems(OpBuilder &at, Value worker);
+  void countSteps(OpBuilder &at, Value steps);
   void openRounds(OpBuilder &at);
   void openTile(OpBuilder &at);
-  void placeRow(OpBuilder &at, Value row);
-  void placeColumn(OpBuilder &at, Value column);
+  void placeRow(OpBuilder &at);
+  void gatherRow(OpBuilder &at);
+  void findStep(OpBuilder &at);
+  void placeColumn(OpBuilder &at);
   Value sum(OpBuilder &at);
   void write(OpBuilder &at);
+  int64_t columnsOfSlot() { return nest.columns * (nest.splitsRows() ? 1 : nest.numConsumers()); }
   SmallVector<Value> placeOfKept(OpBuilder &at, Value slot);
   void make();
 
@@ -48,12 +52,14 @@ private:
   SetOp store;
   Value rowIndex, columnIndex; // of the marked nest
   Value rounds;                // of a whole sum
-  Value begin, end;            // the steps of the panel
+  Value begin, end;            // the steps of the panel, up to those of the share
   Value first, from, count;    // of an item: its first step; and its rounds
   Value copy;                  // of the values; or null
+  Value own;                   // the steps of a consumer
   Value consumer, number;      // in the nest behind, the step of a consumer
   Value row, column;           // of the tile
-  Value step;                  // that the column is in
+  Value step, isThere;         // that the column is in, where there is one
+  Value position, isStored;    // of the block in the bits of the step, where it is known
   SmallVector<Value> block;    // the digits of the block in the step
   SmallVector<Value> within;   // where in the block
 };
@@ -79,13 +85,16 @@ LogicalResult ShareNest::readIndices() {
 void ShareNest::openItems(OpBuilder &at, Value worker) {
   Type index = at.getIndexType();
   rounds = numbers.get(b, sumLoop.getUpper());
-  Value list = worker, share;
+  Value list = worker, share, steps;
   if (nest.isCut()) {
     Value least = constant(*nest.lists.getParts() * kRounds);
     Value isLong = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, rounds, least);
     list = arith::SelectOp::create(at, loc, isLong, add(at, worker, workers), worker);
   }
-  openEntries(at, list, {&panel, &share});
+  SmallVector<Value *> fields{&panel, &share};
+  if (nest.isGathered())
+    fields.push_back(&steps);
+  openEntries(at, list, fields);
   if (nest.product.hasCopies) {
     LoopOp copies = nest.product.batchLoops[0];
     copy = open(at, "copy", numbers.get(b, copies.getUpper())).getCoordinate();
@@ -93,8 +102,23 @@ void ShareNest::openItems(OpBuilder &at, Value worker) {
   }
   auto bounds = BoundsOp::create(at, loc, index, index, walked, 1, panel);
   begin = bounds.getLo(), end = bounds.getHi();
-  first = add(at, begin, multiply(at, share, nest.share));
+  first = add(at, begin, nest.isGathered() ? share : multiply(at, share, nest.share));
+  own = constant(nest.ownSteps());
+  if (nest.isGathered())
+    countSteps(at, steps);
   openRounds(at);
+}
+
+/// A gathered share says how many steps it has; of fewer steps each consumer has fewer.
+void ShareNest::countSteps(OpBuilder &at, Value steps) {
+  end = add(at, first, steps);
+  if (isSummingUp)
+    return;
+  SmallVector<int64_t> versions;
+  for (int64_t count = nest.ownSteps(); count > 0; count -= std::max<int64_t>(nest.ownSteps() / 4, 1))
+    versions.insert(versions.begin(), count);
+  Value each = arith::CeilDivUIOp::create(at, loc, steps, constant(nest.numConsumers()));
+  own = VersionOp::create(at, loc, at.getIndexType(), each, versions);
 }
 
 /// The rounds of an item are all, or those of its part.
@@ -110,38 +134,76 @@ void ShareNest::openRounds(OpBuilder &at) {
 }
 
 /// Rows stand where the layout put their group.
-void ShareNest::placeRow(OpBuilder &at, Value row) {
-  Value own = nest.splitsRows() ? consumer : constant(0), place, inside = row;
+void ShareNest::placeRow(OpBuilder &at) {
+  Value group = nest.splitsRows() ? consumer : constant(0), place, inside = row;
   if (layout.rows > nest.rows) {
     place = constant(0);
-    inside = add(at, multiply(at, own, nest.rows), row);
+    inside = add(at, multiply(at, group, nest.rows), row);
   } else {
-    place = multiply(at, own, nest.rows / layout.rows);
+    place = multiply(at, group, nest.rows / layout.rows);
     if (layout.rows < nest.rows) {
       place = add(at, place, quotient(at, row, layout.rows));
       inside = rest(at, row, layout.rows);
     }
   }
-  Value group = OriginOp::create(at, loc, at.getIndexType(), walked, add(at, multiply(at, panel, layout.height), place));
-  numbers.map(rowIndex, add(at, multiply(at, group, layout.rows), inside));
+  Value number = add(at, multiply(at, panel, layout.height), place);
+  Value origin = OriginOp::create(at, loc, at.getIndexType(), walked, number);
+  numbers.map(rowIndex, add(at, multiply(at, origin, layout.rows), inside));
   block.push_back(place), within.push_back(inside);
 }
 
-/// Those of a step are neighbours. Behind the last step there is none, and the last one's place is as good as any.
-void ShareNest::placeColumn(OpBuilder &at, Value column) {
-  Value own = nest.splitsRows() ? first : add(at, first, multiply(at, consumer, nest.ownSteps()));
-  Value wanted = add(at, own, number ? number : quotient(at, column, layout.step));
-  Value isThere = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, wanted, end);
+/// The blocks of a step, counted from its first; they stand anywhere in the panel.
+void ShareNest::gatherRow(OpBuilder &at) {
+  Type index = at.getIndexType();
+  auto bounds = BoundsOp::create(at, loc, index, index, walked, 2, step);
+  position = add(at, bounds.getLo(), quotient(at, row, layout.rows));
+  isStored = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, position, bounds.getHi());
+  SmallVector<Type> types(formatOf(walked).getLevels()[2].getDigits().size(), index);
+  types.push_back(at.getI1Type());
+  Value group = CoordinateOp::create(at, loc, types, walked, 2, bounds.getLo(), position).getDigits()[0];
+  Value last = constant(layout.panel - layout.rows);
+  Value offset = arith::MinUIOp::create(at, loc, multiply(at, group, layout.rows), last);
+  Value inside = rest(at, row, layout.rows);
+  numbers.map(rowIndex, add(at, multiply(at, panel, layout.panel), add(at, offset, inside)));
+  within.push_back(inside);
+}
+
+/// Behind the last step there is none, and the last one's place is as good as any.
+void ShareNest::findStep(OpBuilder &at) {
+  Value before = nest.splitsRows() ? first : add(at, first, arith::MulIOp::create(at, loc, consumer, own));
+  Value part = number ? number : quotient(at, column, layout.step), wanted = add(at, before, part);
+  isThere = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, wanted, end);
   step = arith::MinSIOp::create(at, loc, wanted, arith::SubIOp::create(at, loc, end, constant(1)));
-  auto found = CoordinateOp::create(at, loc, at.getIndexType(), at.getI1Type(), walked, 1, begin, step);
-  Value across = number ? column : rest(at, column, layout.step);
-  numbers.map(columnIndex, add(at, multiply(at, found.getDigits()[0], layout.step), across));
+  if (!nest.isGathered() || number)
+    return;
+  Value isOwn = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, part, own);
+  isThere = arith::AndIOp::create(at, loc, isOwn, isThere);
+}
+
+/// The columns of a step are neighbours. Gathered ones are read from a window that begins at a tile.
+void ShareNest::placeColumn(OpBuilder &at) {
+  auto columnOf = [&](Value step) {
+    auto found = CoordinateOp::create(at, loc, at.getIndexType(), at.getI1Type(), walked, 1, begin, step);
+    return multiply(at, found.getDigits()[0], layout.step);
+  };
+  Value across = number ? column : rest(at, column, layout.step), from = columnOf(step);
+  if (nest.isGathered()) {
+    int64_t line = nest.sideOf(layout.step);
+    Value window = multiply(at, arith::DivUIOp::create(at, loc, columnOf(first), constant(line)), line);
+    Value last = columnOf(arith::SubIOp::create(at, loc, end, constant(1)));
+    auto bounded = [&](Value place, Value most) {
+      return arith::MinUIOp::create(at, loc, arith::SubIOp::create(at, loc, place, window), most).getResult();
+    };
+    last = bounded(last, constant(*nest.lists.getWithin() - layout.step));
+    numbers.map(columnIndex, add(at, window, add(at, bounded(from, last), across)));
+  } else {
+    numbers.map(columnIndex, add(at, from, across));
+  }
   if (layout.width > 1)
     block.push_back(rest(at, quotient(at, column, layout.columns), layout.width));
   else if (layout.hasColumnDigit())
     block.push_back(constant(0));
   within.push_back(rest(at, column, layout.columns));
-  at = scf::IfOp::create(at, loc, isThere, /*withElseRegion=*/false).getThenBodyBuilder();
 }
 
 void ShareNest::openTile(OpBuilder &at) {
@@ -180,27 +242,34 @@ Value ShareNest::sum(OpBuilder &at) {
   return loop.getResult(0);
 }
 
-/// An element of a sum in a slot: consumers have rows of their own, one below the other.
+/// An element of a sum in a slot, whose consumers have rows of their own, or steps.
 SmallVector<Value> ShareNest::placeOfKept(OpBuilder &at, Value slot) {
-  Value own = number ? add(at, multiply(at, number, layout.step), column) : column;
-  return {add(at, multiply(at, slot, nest.columns), own), add(at, multiply(at, consumer, nest.rows), row)};
+  Value across = number ? add(at, multiply(at, number, layout.step), column) : column, down = row;
+  if (nest.splitsRows())
+    down = add(at, multiply(at, consumer, nest.rows), row);
+  else
+    across = add(at, multiply(at, arith::MulIOp::create(at, loc, consumer, own), layout.step), across);
+  return {add(at, multiply(at, slot, columnsOfSlot()), across), down};
 }
 
 /// Stores an element where the block is stored; of a step that is one block it is.
 void ShareNest::write(OpBuilder &at) {
-  Value position = step;
-  if (!layout.isFull) {
+  Value place = step;
+  if (nest.isGathered()) {
+    at = scf::IfOp::create(at, loc, isStored, /*withElseRegion=*/false).getThenBodyBuilder();
+    place = position;
+  } else if (!layout.isFull) {
     auto found = FindOp::create(at, loc, at.getIndexType(), at.getI1Type(), walked, 2, step, block);
     at = scf::IfOp::create(at, loc, found.getFound(), /*withElseRegion=*/false).getThenBodyBuilder();
-    position = found.getPosition();
+    place = found.getPosition();
   }
-  position = LocateOp::create(at, loc, at.getIndexType(), walked, 3, position, ValueRange());
+  place = LocateOp::create(at, loc, at.getIndexType(), walked, 3, place, ValueRange());
   for (auto [level, digit] : llvm::enumerate(within))
-    position = LocateOp::create(at, loc, at.getIndexType(), walked, 4 + level, position, digit);
+    place = LocateOp::create(at, loc, at.getIndexType(), walked, 4 + level, place, digit);
   Value value = numbers.get(at, nest.product.result);
   if (Type element = getElementTypeOrSelf(store.getTensor()); value.getType() != element)
     value = arith::TruncFOp::create(at, loc, element, value);
-  SetOp::create(at, store.getLoc(), value, store.getTensor(), position, copy, /*count=*/Value());
+  SetOp::create(at, store.getLoc(), value, store.getTensor(), place, copy, /*count=*/Value());
 }
 
 void ShareNest::make() {
@@ -210,8 +279,10 @@ void ShareNest::make() {
   openItems(at, worker.getCoordinate());
   openTile(at);
   OpBuilder behind = at;
-  placeRow(at, row);
-  placeColumn(at, column);
+  findStep(at);
+  nest.isGathered() ? gatherRow(at) : placeRow(at);
+  placeColumn(at);
+  at = scf::IfOp::create(at, loc, isThere, /*withElseRegion=*/false).getThenBodyBuilder();
   auto placeOf = [&](OpBuilder &in, Value own) { return placeOfKept(in, own); };
   if (isSummingUp)
     addUpParts(at, number, placeOf);
@@ -226,7 +297,7 @@ void ShareNest::make() {
 LogicalResult ShareNest::run() {
   if (failed(readIndices()))
     return failure();
-  makeTensors(layout.step);
+  makeTensors(layout.step, columnsOfSlot(), nest.splitsRows() ? layout.panel : nest.rows);
   make();
   if (nest.isCut()) {
     isSummingUp = true;

@@ -49,6 +49,8 @@ struct StagedBox {
   mlir::Value first; // the first tile of a consumer's own box; null where there is one box
   int64_t width = 0; // of parts that begin anywhere along one of its axes; 0 where it is one
   llvm::SmallVector<BoxPart> parts; // consumer by consumer, as a producer has found them
+  std::optional<TileVariance::Window> window; // in which its parts begin anywhere, or nullopt
+  llvm::SmallVector<mlir::Value> offsets;     // of these, as a consumer has found them
   std::optional<unsigned> around;     // the box whose ring brings this one, too
   llvm::SmallVector<unsigned> joined; // boxes that its own ring brings, too, behind its own tile
   unsigned tiles = 0;                 // of the ring, before its own

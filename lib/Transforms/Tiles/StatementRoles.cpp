@@ -5,12 +5,14 @@
 #include "StatementRoles.h"
 
 #include "BoxLoads.h"
+#include "GatheredFactors.h"
 #include "LateBox.h"
 #include "RoleItems.h"
 #include "StatementRounds.h"
 #include "StepTiles.h"
 #include "TileFactors.h"
 #include "TileVectors.h"
+#include "TileVersions.h"
 #include "lacis/Dialect/Lacis/IR/Follows.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 #include "lacis/Dialect/Lacis/IR/NestFacts.h"
@@ -18,6 +20,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -75,6 +78,7 @@ private:
   TileVariance variance;
   StagedBoxes boxes;
   LateBox late;
+  TileVersions versions;
   SmallVector<ReadOp> rows; // numbers of the rows, the same in all rounds
   int64_t consumers = 1;    // that take what rounds bring; else each group has rings of its own
 };
@@ -122,6 +126,11 @@ LogicalResult StatementRoles::addBox(const Access &read, LoopOp sum) {
     return read.op->emitError("tiles: operand '") << name << "' is not staged in 'shared'";
   SmallVector<Value> sides;
   for (Value index : read.indices) {
+    if (auto window = variance.windowOf(index)) {
+      sides.push_back(window->coordinate);
+      box.window = window;
+      continue;
+    }
     std::optional<TileVariance::Place> place = variance.placeInParts(index);
     if (!place || (!sides.empty() && !place->coordinate))
       return refuseStatement(read.op);
@@ -134,8 +143,8 @@ LogicalResult StatementRoles::addBox(const Access &read, LoopOp sum) {
     return refuseStatement(read.op);
   int64_t rows = variance.sizeOf(sides[0]), columns = variance.sizeOf(sides[1]);
   bool isAlong = sides[1] == sum.getCoordinate();
-  if (box.width > 0)
-    (isAlong ? rows : columns) = box.width;
+  if (box.width > 0 || box.window)
+    (isAlong ? rows : columns) = box.window ? box.window->size : box.width;
   box.tile = tileOfBox(type.getElementType(), rows, columns);
   if (box.tile.getCount() * box.tile.getColumns() != columns)
     return read.op->emitError("tiles: operand '")
@@ -215,7 +224,7 @@ LogicalResult StatementRoles::produce(OpBuilder b, Value group) {
   for (StagedBox &box : own)
     if (FindOp tile = findOf(box.read))
       computeAhead(b, scalars, tile.getParent());
-    else if (box.width > 0)
+    else if (box.width > 0 || box.window)
       loads.findParts(b, box);
   RoleScalars outside = scalars; // numbers that a round makes are its own
   Operation *made = rounds.open(b, own, scalars, {});
@@ -268,7 +277,8 @@ int64_t StatementRoles::gatheredNumbers() {
 /// Where rows stand, and what is stored beside the sums, is known before the rounds: nothing waits for it behind them.
 void StatementRoles::loadAhead(OpBuilder &b, RoleScalars &scalars, TileStatements &statements) {
   items.outermost()->walk([&](Operation *op) {
-    if (isa<OriginOp, BoundsOp>(op) && variance.of(op->getResult(0)).empty())
+    bool isOfItem = isa<BoundsOp>(op) && !groups->isAncestor(op);
+    if ((isOfItem || isa<OriginOp>(op)) && variance.of(op->getResult(0)).empty())
       scalars.get(b, op->getResult(0));
   });
   round->walk([&](FindOp find) { computeAhead(b, scalars, find.getParent()); });
@@ -291,6 +301,8 @@ LogicalResult StatementRoles::emitBehind(OpBuilder &b, Operation *op, StagedBoxe
   if (auto guard = dyn_cast<scf::IfOp>(op); guard && !guard.elseBlock()) {
     RoleScalars outside = scalars; // numbers that are made in it are its own
     Value condition = scalars.get(b, guard.getCondition());
+    if (matchPattern(condition, m_Zero())) // of another version
+      return success();
     OpBuilder in = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false).getThenBodyBuilder();
     for (Operation &inner : guard.thenBlock()->without_terminator())
       done = succeeded(done) ? emitBehind(in, &inner, own, scalars, statements) : done;
@@ -298,7 +310,9 @@ LogicalResult StatementRoles::emitBehind(OpBuilder &b, Operation *op, StagedBoxe
     return done;
   }
   if (auto branch = dyn_cast<scf::IfOp>(op); branch && branch.elseBlock()) {
-    chooseBranch(b, branch, late.rings(own), scalars, [&](OpBuilder &in, Block *side) {
+    Value condition = scalars.get(b, branch.getCondition());
+    chooseBranch(b, loc, condition, late.rings(own), scalars, [&](OpBuilder &in, bool isFirst) {
+      Block *side = isFirst ? branch.thenBlock() : branch.elseBlock();
       for (Operation &inner : side->without_terminator())
         done = succeeded(done) ? emitBehind(in, &inner, own, scalars, statements) : done;
     });
@@ -318,6 +332,9 @@ LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleSc
     Value count = arith::ConstantIndexOp::create(b, loc, box.tile.getCount());
     box.first = arith::MulIOp::create(b, loc, scalars.get(b, groups.getCoordinate()), count);
   }
+  for (StagedBox &box : own)
+    if (box.window)
+      findOffsets(b, box, variance, scalars);
   // Two consumers of a block that make two outputs have no registers left for what a branch hands on: the gradient of keys
   // and values, heads of 128, spilled 20 bytes.
   if (*groups.getTrip() == 1 || storesOne())
@@ -354,7 +371,8 @@ LogicalResult StatementRoles::consume(OpBuilder b, Value group) {
   RoleScalars scalars(items.outermost());
   scalars.map(groups.getCoordinate(), group);
   items.open(b, scalars, own);
-  if (failed(consumeItem(b, own, scalars)))
+  if (failed(versions.emit(b, placesOf(own, /*inRound=*/false), scalars,
+                           [&](OpBuilder &in) { return consumeItem(in, own, scalars); })))
     return failure();
   items.close(b, own);
   YieldOp::create(b, loc, ValueRange());
@@ -372,6 +390,7 @@ LogicalResult StatementRoles::run() {
   TileMaps::divideByRows(groups, variance);
   boxes.joinPairs(groups);
   late = LateBox::find(groups, round, boxes, variance);
+  versions = TileVersions::find(groups, variance);
   OpBuilder b(items.outermost());
   int64_t stages = round.getPipeline().value_or(1);
   for (StagedBox *box : placesOf(boxes, /*inRound=*/false))

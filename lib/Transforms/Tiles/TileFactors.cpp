@@ -17,7 +17,7 @@ TileType lacis::tileOfBox(Type element, int64_t rows, int64_t columns) {
 
 SmallVector<Value> lacis::basesOf(OpBuilder &b, const Access &read, TileVariance &variance, RoleScalars &scalars) {
   return llvm::map_to_vector(read.indices, [&](Value index) {
-    return scalars.baseOf(b, *variance.placeInParts(index), read.getLoc());
+    return scalars.baseOf(b, {variance.baseOf(index), Value()}, read.getLoc());
   });
 }
 

@@ -135,7 +135,7 @@ LogicalResult TileRoles::run() {
   lists = makeLists(b, nest, regrouped);
   workers = tensor::DimOp::create(b, loc, lists, constant(workersOf(lists)));
   if (nest.isCut()) {
-    kept = makeKept(b, nest, workers, layout.step);
+    kept = makeKept(b, nest, workers, {layout.step, nest.columns, nest.rows * nest.numConsumers()});
     makeRoles();
     isSummingUp = true;
   }

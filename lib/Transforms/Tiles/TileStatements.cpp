@@ -24,7 +24,13 @@ Value RoleScalars::get(OpBuilder &b, Value number) {
     return number;
   for (Value operand : op->getOperands())
     mapping.map(operand, get(b, operand));
-  return b.clone(*op, mapping)->getResult(cast<OpResult>(number).getResultNumber());
+  Operation *made = b.clone(*op, mapping);
+  SmallVector<Value> folded;
+  if (succeeded(b.tryFold(made, folded)) && !folded.empty()) {
+    mapping.map(op->getResults(), folded);
+    made->erase();
+  }
+  return mapping.lookup(number);
 }
 
 Value RoleScalars::baseOf(OpBuilder &b, const TileVariance::Place &place, Location loc) {
@@ -284,7 +290,8 @@ std::optional<TileStatements::Product> TileStatements::productOf(LoopOp loop) {
     std::swap(found.one, found.other);
   found.left = boxOf(found.one);
   found.right = boxOf(found.other);
-  bool hasSides = found.right && variance.of(found.one).contains(row) && !variance.of(found.other).contains(row);
+  auto isGathered = [](StagedBox *box) { return box && box->window; };
+  bool hasSides = found.right && isGathered(found.left) == isGathered(found.right) && variance.of(found.one).contains(row) && !variance.of(found.other).contains(row);
   return hasSides ? std::optional(found) : std::nullopt;
 }
 
@@ -374,11 +381,14 @@ Value TileStatements::makeMma(OpBuilder &b, LoopOp loop, const Product &product,
     one.place = product.left->first;
   if (auto tiles = found.find(loop); tiles != found.end())
     one.place = tiles->second.first, one.present = tiles->second.stored;
+  auto type = AccType::get(b.getContext(), {variance.sizeOf(row), variance.sizeOf(product.column)}, b.getF32Type());
+  if (product.left && product.left->window)
+    return MmaGatheredOp::create(b, loc, type, one.tile, product.left->offsets, acquire(b, *product.right),
+                                 product.right->offsets, onto);
   TileFactor other{acquire(b, *product.right), liesAcross(product.other), product.right->first};
   for (auto [factor, box] : {std::pair(&one, product.left), std::pair(&other, product.right)})
     if (box && box->width > 0 && cast<TileType>(factor->tile.getType()).isList() && !factor->place)
       factor->place = arith::ConstantIndexOp::create(b, loc, 0); // parts stand side by side
-  auto type = AccType::get(b.getContext(), {variance.sizeOf(row), variance.sizeOf(product.column)}, b.getF32Type());
   return multiplyTiles(b, loc, type, one, other, onto, loop.getTf32());
 }
 

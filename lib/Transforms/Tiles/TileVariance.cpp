@@ -100,6 +100,30 @@ std::optional<TileVariance::Place> TileVariance::placeOf(Value index) {
   return place && place->width == 0 ? place : std::nullopt;
 }
 
+/// base + (min(offset, last) + rest)
+std::optional<TileVariance::Window> TileVariance::windowOf(Value index) {
+  auto outer = index.getDefiningOp<arith::AddIOp>();
+  auto inner = outer ? outer.getRhs().getDefiningOp<arith::AddIOp>() : arith::AddIOp();
+  auto begin = inner ? inner.getLhs().getDefiningOp<arith::MinUIOp>() : arith::MinUIOp();
+  auto rest = inner ? inner.getRhs().getDefiningOp<arith::RemUIOp>() : arith::RemUIOp();
+  APInt width, most;
+  bool isIt = begin && rest && isOfTile(rest.getLhs()) && matchPattern(rest.getRhs(), m_ConstantInt(&width)) &&
+              of(outer.getLhs()).empty() && of(begin.getRhs()).empty() && !of(begin).empty();
+  if (!isIt)
+    return std::nullopt;
+  Value last = begin.getRhs();
+  auto bounded = last.getDefiningOp<arith::MinUIOp>();
+  if (!matchPattern(bounded ? bounded.getRhs() : last, m_ConstantInt(&most)))
+    return std::nullopt;
+  int64_t size = most.getSExtValue() + width.getSExtValue();
+  return Window{outer.getLhs(), begin, last, rest.getLhs(), width.getSExtValue(), size};
+}
+
+Value TileVariance::baseOf(Value index) {
+  std::optional<Window> window = windowOf(index);
+  return window ? window->base : placeInParts(index)->base;
+}
+
 SmallVector<Value> lacis::foldDigits(ValueRange indices) {
   SmallVector<Value> whole;
   for (Value index : indices) {

@@ -30,6 +30,17 @@ public:
   std::optional<Place> placeOf(mlir::Value index);
   /// The same, of an index that may begin anew in each part of the tile.
   std::optional<Place> placeInParts(mlir::Value index);
+  /// An index whose parts of `width` neighbours begin somewhere in a window of the axis: `offset` behind `base`, where the
+  /// last may begin at `last`.
+  struct Window {
+    mlir::Value base, offset, last, coordinate;
+    int64_t width = 0, size = 0;
+  };
+  std::optional<Window> windowOf(mlir::Value index);
+  /// Where the box begins that the index is in; null at the first place of its axis.
+  mlir::Value baseOf(mlir::Value index);
+  /// From here on so many rounds of a loop are elements of a tile.
+  void resize(mlir::Value coordinate, int64_t size) { sizes[coordinate] = size; }
 
 private:
   std::optional<Place> digitOf(mlir::Value index);

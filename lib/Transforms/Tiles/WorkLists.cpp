@@ -44,12 +44,12 @@ unsigned lacis::workersOf(Value lists) { return itemsOf(lists) - 1; }
 /// Sums of parts that are kept, for each worker: as many as the lists number at the most.
 static constexpr int64_t kSlots = 2;
 
-Value lacis::makeKept(OpBuilder &b, TileNest &nest, Value workers, int64_t columns) {
+Value lacis::makeKept(OpBuilder &b, TileNest &nest, Value workers, KeptSizes sizes) {
   Location loc = nest.product.sum->getLoc();
   auto constant = [&](int64_t value) { return arith::ConstantIndexOp::create(b, loc, value).getResult(); };
-  Attribute tiles = accumulatorTiles(b.getContext(), "n", "m", columns, nest.rows);
-  Value across = arith::MulIOp::create(b, loc, workers, constant(kSlots * nest.columns));
-  Value down = constant(nest.rows * nest.numConsumers() * nest.numParts());
+  Attribute tiles = accumulatorTiles(b.getContext(), "n", "m", sizes.columns, nest.rows);
+  Value across = arith::MulIOp::create(b, loc, workers, constant(kSlots * sizes.across));
+  Value down = constant(sizes.down);
   SmallVector<int64_t> shape(2, ShapedType::kDynamic);
   return WorkspaceOp::create(b, loc, RankedTensorType::get(shape, b.getF32Type(), tiles), ValueRange{across, down});
 }

@@ -15,8 +15,12 @@ unsigned workersOf(mlir::Value lists);
 /// The first level of lists that has their items.
 unsigned itemsOf(mlir::Value lists);
 
-/// The workspace for sums of parts of items, in tiles of so many columns: a panel's accumulators for each slot.
-mlir::Value makeKept(mlir::OpBuilder &b, TileNest &nest, mlir::Value workers, int64_t columns);
+/// The sums of a slot, and the columns of the tiles that they lie in.
+struct KeptSizes {
+  int64_t columns, across, down;
+};
+/// The workspace for sums of parts of items.
+mlir::Value makeKept(mlir::OpBuilder &b, TileNest &nest, mlir::Value workers, KeptSizes sizes);
 
 } // namespace lacis
 

@@ -213,6 +213,13 @@ LogicalResult MmaOp::verify() {
                                : emitOpError("a and b must agree in k, or a cover that of b where 'present' is given");
 }
 
+LogicalResult VersionOp::verify() {
+  ArrayRef<int64_t> numbers = getNumbers();
+  if (numbers.empty() || numbers.front() < 1 || !llvm::is_sorted(numbers, std::less_equal<int64_t>()))
+    return emitOpError("chooses between positive numbers that ascend");
+  return success();
+}
+
 LogicalResult MmaGatheredOp::verify() {
   TileType a = getA().getType(), b = getB().getType();
   AccType acc = getAcc().getType();

@@ -154,6 +154,23 @@ def Lacis_MmaGatheredOp : Lacis_Op<"mma_gathered", [AttrSizedOperandSegments, Al
   let hasVerifier = 1;
 }
 
+def Lacis_VersionOp : Lacis_Op<"version", [Pure]> {
+  let summary = "The first of some numbers that is not less than `least`: tiles are compiled for each of them.";
+  let description = [{
+    The numbers ascend; `least` is not above the last. What a tile has of its columns may follow from it:
+    ```mlir
+    func.func @stepsOf(%count: index) -> index {
+      %0 = lacis.version %count of [2, 4, 8]
+      return %0 : index
+    }
+    ```
+  }];
+  let arguments = (ins Index:$least, DenseI64ArrayAttr:$numbers);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$least `of` $numbers attr-dict";
+  let hasVerifier = 1;
+}
+
 def Lacis_CompleteOp : Lacis_Op<"complete", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Waits for all products; accumulators may then be read, and the places they came from are free.";
   let description = [{

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products sampled on stored blocks at random: steps of GPUs with other shares, parts and stages, in plain loops."""
+
+import dataclasses
+import random
+
+import pytest
+import tally
+import torch
+
+import lacis
+from lacis.capture import Epilogue, capture_einsum
+from lacis.emit import emit
+from lacis.errors import CompileError
+from lacis.runtime.kernels import compile_kernel
+
+SHARDS, DRAWS = 10, 30
+GPUS = ("cuda:sm_90a", "cuda:sm_80", "cuda:sm_89")
+ORDERS = ("ij,bi,bj->ij", "ij,ib,jb->ij", "ij,bi,jb->ij", "ij,ib,bj->ij", "ij,hbi,hbj->hij", "ij,hbi,hbj->ij")
+BLOCKS = (16, 16), (32, 32), (64, 64), (128, 128), (32, 64), (64, 32), (16, 32), (64, 128), (128, 64)
+
+
+def drawn_step(draw, step, share):
+    """The step with other numbers: `share` times as many blocks, other parts, stages and rounds."""
+    name = step.mnemonic
+    if name == "split" and step.loop == "i0_j0":
+        return dataclasses.replace(step, factor=step.factor * share)
+    if name == "split" and step.loop == "i0_j01":
+        return dataclasses.replace(step, factor=step.factor * share)
+    if name == "balance":
+        return dataclasses.replace(step, parts=draw.choice((None, 2, 3, 8)) if step.parts else None)
+    if name == "pipeline":
+        return dataclasses.replace(step, stages=draw.randint(2, 5))
+    if name == "split" and step.loop == "b":
+        return dataclasses.replace(step, factor=draw.choice((step.factor, 16)))
+    return step
+
+
+def drawn_problem(draw):
+    """A pattern, two dense operands, an epilogue, and the values in float64 as a dense matrix."""
+    expression, block = draw.choice(ORDERS), draw.choice(BLOCKS)
+    rows, columns, tokens = 8 * draw.randint(1, 140), 8 * draw.randint(1, 140), 8 * draw.randint(1, 40)
+    kept = torch.rand(-(-rows // block[0]), -(-columns // block[1])) < draw.choice((0.0, 0.06, 0.3, 0.7, 1.0))
+    mask = kept.repeat_interleave(block[0], 0).repeat_interleave(block[1], 1)[:rows, :columns]
+    dtype = draw.choice((torch.bfloat16, torch.float16))
+    pattern = lacis.pack(mask.to(dtype), lacis.Bsr(*block)).pattern
+    sizes = {"i": rows, "j": columns, "b": tokens, "h": 3}
+    left, right = expression.split("->")[0].split(",")[1:]
+    one, other = (torch.randn(*(sizes[letter] for letter in operand)).to(dtype) for operand in (left, right))
+    scale = draw.choice((1.0, 0.5))
+    product = f"{left},{right}->{expression.split('->')[1]}"
+    want = torch.einsum(product, one.double(), other.double()) * scale
+    return expression, pattern, one, other, Epilogue(scale=scale), want * mask
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_any_share_has_the_numbers_of_its_loops(shard):
+    """Steps that do not go with each other are refused with a reason."""
+    draw = random.Random(1000 * tally.SEED + shard)
+    torch.manual_seed(draw.randrange(2**31))
+    for _ in range(DRAWS):
+        expression, pattern, one, other, after, want = drawn_problem(draw)
+        spec, target = capture_einsum(expression, [pattern, one, other], None, epilogue=after)[0], draw.choice(GPUS)
+        share = draw.choice((1, 1, 2))
+        texts = compile_kernel(emit(spec), target).info["steps"]
+        steps = [drawn_step(draw, lacis.steps.parse(text), share) for text in texts if "upto" not in text]
+        if not any(step.mnemonic == "tensorize" for step in steps):
+            tally.counts["drawn samples without tiles"] += 1
+            continue
+        case = f"{expression} {pattern} {tuple(want.shape)} {target} {after.scale} {steps}"
+        try:
+            kernel = lacis.compile(expression, pattern, one, other, epilogue=after, steps=steps, target="cpu")
+        except CompileError as error:
+            assert "tiles:" in str(error), f"{case}: {error}"
+            tally.counts["drawn samples refused"] += 1
+            continue
+        got = kernel(pattern, one, other)
+        dense = torch.stack([each.to_dense() for each in got.unbind(0)]) if want.dim() == 3 else got.to_dense()
+        rounding = 2.0**-8 if dense.dtype == torch.bfloat16 else 2.0**-11
+        assert (dense.double() - want).norm() <= rounding * want.norm(), case
+        assert torch.equal(got.values, kernel(pattern, one, other).values), case
+        tally.counts["drawn samples on tiles"] += 1
