@@ -6,7 +6,7 @@
 // CHECK-LABEL: func.func @few(
 // CHECK:         %[[PAIRS:.*]] = lacis.regroup {{.*}}i floordiv 512 : dense, j floordiv 32 : compressed<unique=false>, (i floordiv 32 mod 16, j floordiv 32 mod 1) : bitmap, link{{.*}}capacity = 2>
 // CHECK:         lacis.balance #lacis.segment_schedule<length = 18, span = 640, split = 8, {{.*}}> of %[[PAIRS]] :
-// CHECK:           lacis.ring : !lacis.ring<3, <8x32x64xbf16>, <10x32x64xbf16>>
+// CHECK:           lacis.ring : !lacis.ring<3, <10x32x64xbf16>, <8x32x64xbf16>>
 // CHECK-COUNT-18:    lacis.load_tile
 // CHECK:           } consumers 3
 // CHECK:             lacis.level_loop "i0_j005" {{.*}}[7]

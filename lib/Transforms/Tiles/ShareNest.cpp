@@ -164,7 +164,8 @@ void ShareNest::gatherRow(OpBuilder &at) {
   Value last = constant(layout.panel - layout.rows);
   Value offset = arith::MinUIOp::create(at, loc, multiply(at, group, layout.rows), last);
   Value inside = rest(at, row, layout.rows);
-  numbers.map(rowIndex, add(at, multiply(at, panel, layout.panel), add(at, offset, inside)));
+  Value origin = OriginOp::create(at, loc, index, walked, multiply(at, panel, layout.height)); // others follow it
+  numbers.map(rowIndex, add(at, multiply(at, origin, layout.rows), add(at, offset, inside)));
   within.push_back(inside);
 }
 

@@ -5,6 +5,7 @@
 #include "StatementRoles.h"
 
 #include "BoxLoads.h"
+#include "FindBoxes.h"
 #include "GatheredFactors.h"
 #include "LateBox.h"
 #include "RoleItems.h"
@@ -55,8 +56,6 @@ public:
 
 private:
   LogicalResult readLoops();
-  LogicalResult findBoxes();
-  LogicalResult addBox(const Access &read, LoopOp sum);
   bool isOwn(const StagedBox &box);
   void shareRounds();
   void computeAhead(OpBuilder &b, RoleScalars &scalars, Value number);
@@ -104,69 +103,6 @@ LogicalResult StatementRoles::readLoops() {
     else
       variance.add(loop, isGathered ? rounds.gathered() : 1);
   });
-  return ok;
-}
-
-/// Rows and columns of an operand, of which one side runs along the sum; or the tiles of a step.
-LogicalResult StatementRoles::addBox(const Access &read, LoopOp sum) {
-  StagedBox box;
-  box.read = read;
-  if (findOf(read)) {
-    std::optional<StepTiles> step = StepTiles::of(read);
-    if (!step)
-      return refuseStatement(read.op);
-    box.inRound = true, box.tile = step->list();
-    boxes.add(box, variance);
-    return success();
-  }
-  auto type = cast<RankedTensorType>(read.tensor.getType());
-  auto argument = cast<BlockArgument>(read.tensor);
-  StringRef name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "lacis.name").getValue();
-  if (!function.getArgAttr(argument.getArgNumber(), "lacis.staged"))
-    return read.op->emitError("tiles: operand '") << name << "' is not staged in 'shared'";
-  SmallVector<Value> sides;
-  for (Value index : read.indices) {
-    if (auto window = variance.windowOf(index)) {
-      sides.push_back(window->coordinate);
-      box.window = window;
-      continue;
-    }
-    std::optional<TileVariance::Place> place = variance.placeInParts(index);
-    if (!place || (!sides.empty() && !place->coordinate))
-      return refuseStatement(read.op);
-    if (place->coordinate)
-      sides.push_back(place->coordinate);
-    box.inRound |= place->base && changesInRound(place->base, round);
-    box.width = std::max(box.width, place->width);
-  }
-  if (sides.size() != 2 || !llvm::is_contained(sides, sum.getCoordinate()))
-    return refuseStatement(read.op);
-  int64_t rows = variance.sizeOf(sides[0]), columns = variance.sizeOf(sides[1]);
-  bool isAlong = sides[1] == sum.getCoordinate();
-  if (box.width > 0 || box.window)
-    (isAlong ? rows : columns) = box.window ? box.window->size : box.width;
-  box.tile = tileOfBox(type.getElementType(), rows, columns);
-  if (box.tile.getCount() * box.tile.getColumns() != columns)
-    return read.op->emitError("tiles: operand '")
-           << name << "' has " << columns << " elements in a row of a tile, which are no whole lines of "
-           << box.tile.getColumns();
-  if (box.width > 0)
-    box.tile = listOf(box.tile, variance.sizeOf(sides[isAlong ? 0 : 1]) / box.width);
-  boxes.add(box, variance);
-  return success();
-}
-
-LogicalResult StatementRoles::findBoxes() {
-  LogicalResult ok = success();
-  groups->walk<WalkOrder::PreOrder>([&](LoopOp loop) {
-    auto product = loop != groups ? factorsOf(loop) : arith::MulFOp();
-    for (Value factor : product ? ValueRange(product->getOperands()) : ValueRange())
-      if (std::optional<Access> read = Access::ofFactor(factor); read && succeeded(ok))
-        ok = addBox(*read, loop);
-  });
-  bool isEmpty = rounds.statements()->getOps<LoopOp>().empty();
-  if (succeeded(ok) && boxes.empty() && isEmpty)
-    return refuseStatement(round);
   return ok;
 }
 
@@ -380,8 +316,12 @@ LogicalResult StatementRoles::consume(OpBuilder b, Value group) {
 }
 
 LogicalResult StatementRoles::run() {
-  if (failed(readLoops()) || failed(findBoxes()))
+  if (failed(readLoops()))
     return failure();
+  FailureOr<StagedBoxes> found = findBoxes(groups, rounds, variance);
+  if (failed(found))
+    return failure();
+  boxes = *found;
   FailureOr<SmallVector<ReadOp>> vectors = findVectors(groups, rounds, variance, boxes);
   if (failed(vectors))
     return failure();

@@ -98,14 +98,14 @@ LogicalResult TileMaps::collect(OpBuilder &b, Value value) {
     return op ? refuseStatement(op) : refuseStatement(value.getParentBlock()->getParentOp());
   bool isOfRows = column && along.size() == 1 && along.contains(row) && isa<FloatType>(value.getType());
   if (isOfRows) {
-    TileMaps ofRows(variance, scalars, known, row, functions);
+    TileMaps ofRows(variance, scalars, known, row);
     return take(ofRows.make(b, value, Value(), value.getLoc()));
   }
   if (auto choice = dyn_cast<arith::SelectOp>(op); choice && column && branches) {
     if (FailureOr<Value> made = choose(b, choice); failed(made) || *made)
       return take(made);
   }
-  bool isPower = isa<math::ExpOp>(op) && functions == Functions::Approximate;
+  bool isPower = isa<math::ExpOp>(op);
   auto difference = isPower ? op->getOperand(0).getDefiningOp<arith::SubFOp>() : arith::SubFOp();
   SmallVector<Value> operands(difference ? difference->getOperands() : op->getOperands());
   if (difference)
@@ -123,7 +123,7 @@ FailureOr<Value> TileMaps::choose(OpBuilder &b, arith::SelectOp choice) {
   Value whole = isTrueInTile(b, choice.getCondition(), variance, scalars);
   if (!whole)
     return Value();
-  TileMaps wholly(variance, scalars, known, row, functions);
+  TileMaps wholly(variance, scalars, known, row);
   wholly.branchOnTiles();
   FailureOr<Value> first = wholly.make(b, choice.getTrueValue(), column, loc);
   if (failed(first))
@@ -134,7 +134,7 @@ FailureOr<Value> TileMaps::choose(OpBuilder &b, arith::SelectOp choice) {
   scf::YieldOp::create(then, loc, *first);
   Known inside = known;
   RoleScalars numbers = scalars;
-  TileMaps partly(variance, numbers, inside, row, functions);
+  TileMaps partly(variance, numbers, inside, row);
   FailureOr<Value> second = partly.make(otherwise, choice, column, loc);
   if (failed(second))
     return failure();
@@ -204,12 +204,12 @@ Value TileMaps::compute(OpBuilder &b, Value value) {
   Value made;
   if (auto place = value.getType().isIndex() ? variance.placeOf(value) : std::nullopt) { // a map is handed whole coordinates
     made = inner.lookup(place->coordinate);
-  } else if (isa<math::ExpOp>(op) && functions == Functions::Approximate) {
+  } else if (isa<math::ExpOp>(op)) {
     made = powerOfTwo(b, op);
   } else {
     for (Value operand : op->getOperands())
       (void)compute(b, operand);
-    made = functions == Functions::Approximate ? approximate(b, op) : b.clone(*op, inner)->getResult(0);
+    made = approximate(b, op);
   }
   inner.map(value, made);
   return made;

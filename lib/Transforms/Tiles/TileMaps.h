@@ -16,13 +16,10 @@ struct Access;
 class TileMaps {
 public:
   using Known = llvm::DenseMap<mlir::Value, mlir::Value>;
-  /// How functions are computed: as their flags say, or as half types need them; `exp` is 2^(x log2 e) then, which
-  /// machines have.
-  enum class Functions { AsWritten, Approximate };
-
-  /// `known` are the accumulators of values that statements have made; `row` is the coordinate of the rows.
-  TileMaps(TileVariance &variance, RoleScalars &scalars, Known &known, mlir::Value row, Functions functions)
-      : variance(variance), scalars(scalars), known(known), row(row), functions(functions) {}
+  /// `known` are the accumulators of values that statements have made; `row` is the coordinate of the rows. Functions are
+  /// computed as half types need them: `exp` is 2^(x log2 e), which machines have.
+  TileMaps(TileVariance &variance, RoleScalars &scalars, Known &known, mlir::Value row)
+      : variance(variance), scalars(scalars), known(known), row(row) {}
 
   /// The accumulator of a value, of `across` columns where `column` is null.
   llvm::FailureOr<mlir::Value> make(mlir::OpBuilder &b, mlir::Value value, mlir::Value column, mlir::Location loc,
@@ -54,7 +51,6 @@ private:
   RoleScalars &scalars;
   Known &known;
   mlir::Value row, column;
-  Functions functions;
   llvm::SmallPtrSet<mlir::Operation *, 8> steps;
   llvm::SetVector<mlir::Value> leaves; // values that are accumulators, or the same for all of the tile
   std::array<mlir::Value, 2> bases;    // of rows and columns, where coordinates are read

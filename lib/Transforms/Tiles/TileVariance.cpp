@@ -11,13 +11,6 @@
 using namespace mlir;
 using namespace lacis;
 
-void TileVariance::addAxis(Value index, ArrayRef<LoopOp> loops, int64_t size) {
-  sizes[index] = size;
-  axes[index] = index;
-  for (LoopOp loop : loops)
-    axes[loop.getCoordinate()] = index;
-}
-
 const TileVariance::Coordinates &TileVariance::of(Value value) {
   if (auto known = found.find(value); known != found.end())
     return *known->second;
@@ -26,8 +19,6 @@ const TileVariance::Coordinates &TileVariance::of(Value value) {
   auto follows = [&](Value from) { made->insert(of(from).begin(), of(from).end()); };
   if (sizes.contains(value)) {
     made->insert(value);
-  } else if (Value axis = axes.lookup(value)) {
-    made->insert(axis);
   } else if (isa_and_nonnull<LoopOp, LevelLoopOp>(op)) {
     unsigned number = cast<OpResult>(value).getResultNumber(), count = op->getNumResults();
     Block &body = op->getRegion(0).front();
@@ -36,9 +27,7 @@ const TileVariance::Coordinates &TileVariance::of(Value value) {
     found[body.getArguments().take_back(count)[number]] = std::make_unique<Coordinates>(of(init));
     follows(init);
     follows(body.getTerminator()->getOperand(number));
-    if (auto loop = dyn_cast<LoopOp>(op); loop && axes.contains(loop.getCoordinate()))
-      made->remove(axes[loop.getCoordinate()]);
-    else if (loop)
+    if (auto loop = dyn_cast<LoopOp>(op))
       made->remove(loop.getCoordinate());
   } else if (op) {
     llvm::for_each(op->getOperands(), follows);
@@ -78,7 +67,7 @@ std::optional<TileVariance::Place> TileVariance::digitOf(Value index) {
 
 std::optional<TileVariance::Place> TileVariance::placeInParts(Value index) {
   if (isOfTile(index))
-    return Place{axes.lookup(index), index};
+    return Place{Value(), index};
   if (of(index).empty())
     return Place{index, Value()};
   if (std::optional<Place> digit = digitOf(index))

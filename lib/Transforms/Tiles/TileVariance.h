@@ -21,8 +21,6 @@ public:
 
   /// The rounds of the loop are elements of a tile, which has so many times as many of them side by side.
   void add(LoopOp loop, int64_t times = 1) { sizes[loop.getCoordinate()] = *loop.getTrip() * times; }
-  /// An index that runs through an axis of the tile as `loops` do, from where a role says: that is what it maps it to.
-  void addAxis(mlir::Value index, llvm::ArrayRef<LoopOp> loops, int64_t size);
   int64_t sizeOf(mlir::Value coordinate) const { return sizes.lookup(coordinate); }
   bool isOfTile(mlir::Value coordinate) const { return sizes.contains(coordinate); }
   /// The coordinates of tiles that the value follows from.
@@ -46,7 +44,6 @@ private:
   std::optional<Place> digitOf(mlir::Value index);
 
   llvm::DenseMap<mlir::Value, int64_t> sizes;
-  llvm::DenseMap<mlir::Value, mlir::Value> axes; // that loops run through
   llvm::DenseMap<mlir::Value, std::unique_ptr<Coordinates>> found;
 };
 

@@ -165,6 +165,24 @@ void RoleLowering::storeLines(OpBuilder &b, Value acc, Type element, const Matri
   }
 }
 
+/// Two neighbours at once, where rows have an even number of elements: else pairs begin anywhere, and end in the next row.
+static void putPair(OpBuilder &b, Instructions &i, const Matrix &matrix, std::pair<Value, Value> values, Value row,
+                    Value column) {
+  Location loc = row.getLoc();
+  auto put = [&](OpBuilder &in, ValueRange own, Value at) {
+    NeighbourStore to(in, loc, i, matrix, /*member=*/Value());
+    to.put(own, in.getF32Type(), row, at, to.less(row, matrix.rows));
+  };
+  Value odd = arith::AndIOp::create(b, loc, matrix.columns, i.constant64(1));
+  Value isEven = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, odd, i.constant64(0));
+  Value next = arith::AddIOp::create(b, loc, column, i.constant64(1));
+  auto choice = scf::IfOp::create(b, loc, isEven, /*withElseRegion=*/true);
+  OpBuilder then = choice.getThenBodyBuilder(), otherwise = choice.getElseBodyBuilder();
+  put(then, {values.first, values.second}, column);
+  put(otherwise, values.first, column);
+  put(otherwise, values.second, next);
+}
+
 /// Numbers as they are: a warp stores 32 bytes of each of four or eight rows at once.
 void RoleLowering::storeSingles(OpBuilder &b, Value acc, const Matrix &matrix, ValueRange firsts, Value column,
                                 int64_t line, bool transposed) {
@@ -189,7 +207,7 @@ void RoleLowering::storeSingles(OpBuilder &b, Value acc, const Matrix &matrix, V
     Value low = element(b, acc, piece, share), high = element(b, acc, piece + 1, share);
     Value at = arith::AddIOp::create(b, loc, first, i.constant64(8 * n));
     if (!transposed) {
-      put({low, high}, row, at);
+      putPair(b, i, matrix, {low, high}, row, at);
       continue;
     }
     put(low, row, at);
