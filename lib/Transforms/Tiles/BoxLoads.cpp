@@ -91,7 +91,8 @@ void BoxLoads::findParts(OpBuilder &b, StagedBox &box) {
   int64_t count = variance.sizeOf(place.coordinate) / place.width;
   for (int64_t number = 0; number < box.consumers * count; ++number) {
     RoleScalars own = scalars;
-    own.map(groups.getCoordinate(), constant(b, number / count));
+    if (box.consumers > 1)
+      own.map(groups.getCoordinate(), constant(b, number / count));
     own.map(place.coordinate, constant(b, number % count * place.width));
     BoxPart part{own.get(b, place.base), Value()};
     for (Value condition : conditions) {
@@ -108,7 +109,8 @@ void BoxLoads::fillEach(OpBuilder &b, StagedBox &box, Value list) {
   int64_t across = box.consumers * box.tile.getCount() / pieces, tile = 0;
   for (int64_t number = 0; number < pieces; ++number) {
     RoleScalars own = scalars;
-    own.map(groups.getCoordinate(), constant(b, number * box.consumers / pieces));
+    if (box.consumers > 1)
+      own.map(groups.getCoordinate(), constant(b, number * box.consumers / pieces));
     OpBuilder in = b;
     if (!box.parts.empty()) {
       auto [begin, isThere] = box.parts[number];
