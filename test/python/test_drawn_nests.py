@@ -7,15 +7,13 @@ import random
 import pytest
 import tally
 import torch
+from drawn_steps import drawn_kernel
+from test_out_dtype import BITS, is_near
 
 import lacis
-from lacis.capture import Epilogue, capture_einsum
-from lacis.emit import emit
-from lacis.errors import CompileError
-from lacis.runtime.kernels import compile_kernel
+from lacis.capture import Epilogue
 
 SHARDS, DRAWS = 10, 50
-GPUS = ("cuda:sm_90a", "cuda:sm_80", "cuda:sm_89")
 ORDERS = ("ij,bj->bi", "ij,bi->bj", "ij,jb->ib", "ij,ib->jb", "ij,jb->bi", "ij,bj->ib")
 FORMATS = (lacis.Bsr, lacis.Bcsc, lacis.BlockedEll)
 
@@ -71,21 +69,10 @@ def test_any_nest_has_the_numbers_of_its_loops(shard):
     for _ in range(DRAWS):
         expression, packed, x, after, want = drawn_problem(draw)
         after = after if after.bias is not None else dataclasses.replace(after, bias_axis=None)
-        spec, target = capture_einsum(expression, [packed, x], None, epilogue=after)[0], draw.choice(GPUS)
-        texts = compile_kernel(emit(spec), target).info["steps"]
-        steps = [drawn_step(draw, lacis.steps.parse(text)) for text in texts if "upto" not in text]
-        if not any(step.mnemonic == "tensorize" for step in steps):
-            tally.counts["drawn nests without tiles"] += 1
-            continue
-        case = f"{expression} {packed.format} {tuple(want.shape)} {target} {after.activation} {steps}"
-        try:
-            kernel = lacis.compile(expression, packed, x, epilogue=after, steps=steps, target="cpu")
-        except CompileError as error:
-            assert "in a row of a tile, which are no whole lines of 64" in str(error), f"{case}: {error}"
-            tally.counts["drawn nests refused"] += 1
+        reason = "in a row of a tile, which are no whole lines of 64"
+        kernel, case = drawn_kernel(draw, expression, [packed, x], after, drawn_step, "nests", reason)
+        if kernel is None:
             continue
         got = kernel(packed, x)
-        rounding = 2.0**-8 if got.dtype == torch.bfloat16 else 2.0**-11
-        assert (got.double() - want).norm() <= rounding * want.norm(), case
+        assert is_near(got, want, BITS[got.dtype]), case
         assert torch.equal(got, kernel(packed, x)), case
-        tally.counts["drawn nests on tiles"] += 1

@@ -2,20 +2,19 @@
 """Products sampled on stored blocks at random: steps of GPUs with other shares, parts and stages, in plain loops."""
 
 import dataclasses
+import functools
 import random
 
 import pytest
 import tally
 import torch
+from drawn_steps import drawn_kernel
+from test_out_dtype import BITS, is_near
 
 import lacis
-from lacis.capture import Epilogue, capture_einsum
-from lacis.emit import emit
-from lacis.errors import CompileError
-from lacis.runtime.kernels import compile_kernel
+from lacis.capture import Epilogue
 
 SHARDS, DRAWS = 10, 30
-GPUS = ("cuda:sm_90a", "cuda:sm_80", "cuda:sm_89")
 ORDERS = ("ij,bi,bj->ij", "ij,ib,jb->ij", "ij,bi,jb->ij", "ij,ib,bj->ij", "ij,hbi,hbj->ij")
 BLOCKS = (16, 16), (32, 32), (64, 64), (128, 128), (32, 64), (64, 32), (16, 32), (64, 128), (128, 64)
 
@@ -63,22 +62,11 @@ def test_any_share_has_the_numbers_of_its_loops(shard):
     torch.manual_seed(draw.randrange(2**31))
     for _ in range(DRAWS):
         expression, pattern, one, other, after, want = drawn_problem(draw)
-        spec, target = capture_einsum(expression, [pattern, one, other], None, epilogue=after)[0], draw.choice(GPUS)
         share = draw.choice((1, 1, 2))
-        texts = compile_kernel(emit(spec), target).info["steps"]
-        steps = [drawn_step(draw, lacis.steps.parse(text), share) for text in texts if "upto" not in text]
-        if not any(step.mnemonic == "tensorize" for step in steps):
-            tally.counts["drawn samples without tiles"] += 1
-            continue
-        case = f"{expression} {pattern} {tuple(want.shape)} {target} {after.scale} {steps}"
-        try:
-            kernel = lacis.compile(expression, pattern, one, other, epilogue=after, steps=steps, target="cpu")
-        except CompileError as error:
-            assert "tiles:" in str(error), f"{case}: {error}"
-            tally.counts["drawn samples refused"] += 1
+        step_of = functools.partial(drawn_step, share=share)
+        kernel, case = drawn_kernel(draw, expression, [pattern, one, other], after, step_of, "samples", "tiles:")
+        if kernel is None:
             continue
         got = kernel(pattern, one, other)
-        rounding = 2.0**-8 if got.dtype == torch.bfloat16 else 2.0**-11
-        assert (got.to_dense().double() - want).norm() <= rounding * want.norm(), case
+        assert is_near(got.to_dense(), want, BITS[got.dtype]), case
         assert torch.equal(got.values, kernel(pattern, one, other).values), case
-        tally.counts["drawn samples on tiles"] += 1

@@ -44,14 +44,6 @@ void BoxLoads::fill(OpBuilder &b, StagedBox &box, const Bases &bases, ValueRange
 
 //===- Parts --------------------------------------------------------------===//
 
-/// The index along which parts begin anywhere.
-Value BoxLoads::indexOfParts(const StagedBox &box) {
-  for (Value index : box.read.indices)
-    if (variance.windowOf(index) || variance.placeInParts(index)->width > 0)
-      return index;
-  llvm_unreachable("a box in parts has such an index");
-}
-
 /// What is the same for all parts of all consumers is computed once.
 void BoxLoads::shareNumbers(OpBuilder &b, Value number) {
   Operation *op = number.getDefiningOp();
@@ -81,7 +73,7 @@ void BoxLoads::findLines(OpBuilder &b, StagedBox &box) {
 void BoxLoads::findParts(OpBuilder &b, StagedBox &box) {
   if (box.window)
     return findLines(b, box);
-  TileVariance::Place place = *variance.placeInParts(indexOfParts(box));
+  TileVariance::Place place = *variance.placeInParts(box.partIndex);
   SmallVector<Value> conditions;
   for (auto guard = box.read.op->getParentOfType<scf::IfOp>(); guard; guard = guard->getParentOfType<scf::IfOp>())
     if (variance.of(guard.getCondition()).contains(place.coordinate))
@@ -94,12 +86,8 @@ void BoxLoads::findParts(OpBuilder &b, StagedBox &box) {
     if (box.consumers > 1)
       own.map(groups.getCoordinate(), constant(b, number / count));
     own.map(place.coordinate, constant(b, number % count * place.width));
-    BoxPart part{own.get(b, place.base), Value()};
-    for (Value condition : conditions) {
-      Value is = own.get(b, condition);
-      part.isThere = part.isThere ? arith::AndIOp::create(b, loc, part.isThere, is).getResult() : is;
-    }
-    box.parts.push_back(part);
+    Value begin = own.get(b, place.base);
+    box.parts.push_back({begin, own.all(b, conditions)});
   }
 }
 
@@ -114,7 +102,7 @@ void BoxLoads::fillEach(OpBuilder &b, StagedBox &box, Value list) {
     OpBuilder in = b;
     if (!box.parts.empty()) {
       auto [begin, isThere] = box.parts[number];
-      own.map(variance.baseOf(indexOfParts(box)), begin);
+      own.map(variance.baseOf(box.partIndex), begin);
       if (isThere)
         in = scf::IfOp::create(b, loc, isThere, /*withElseRegion=*/false).getThenBodyBuilder();
     }

@@ -27,7 +27,6 @@ private:
   void fill(mlir::OpBuilder &b, StagedBox &box, const Bases &bases, mlir::ValueRange tiles);
   void fillEach(mlir::OpBuilder &b, StagedBox &box, mlir::Value list);
   void shareNumbers(mlir::OpBuilder &b, mlir::Value number);
-  mlir::Value indexOfParts(const StagedBox &box);
   void findLines(mlir::OpBuilder &b, StagedBox &box);
   mlir::Value constant(mlir::OpBuilder &b, int64_t value) { return mlir::arith::ConstantIndexOp::create(b, loc, value); }
 

@@ -18,6 +18,8 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace lacis;
 
@@ -55,10 +57,10 @@ private:
   LoopOpInterface makeRounds(OpBuilder b);
   void shareNumbers(OpBuilder &b);
   void addRound(OpBuilder &b);
-  int64_t partOf(const Store &store);
+  int64_t widthOf(const Store &store);
   void finish(OpBuilder &b);
   void finishWith(OpBuilder &b, const Store &store);
-  void finishPart(OpBuilder b, const Store &store, int64_t first, int64_t columns);
+  void finishColumns(OpBuilder b, const Store &store, int64_t first, int64_t columns);
 
   Location loc;
   IRMapping numbers;               // of rounds
@@ -281,7 +283,7 @@ static Value withoutEntry(Value value) {
 }
 
 /// So many neighbouring columns as digits in the numbers of the store are the same for.
-int64_t DistributeTiles::partOf(const Store &store) {
+int64_t DistributeTiles::widthOf(const Store &store) {
   int64_t width = 0;
   auto note = [&](Value from) {
     auto quotient = from.getDefiningOp<arith::DivUIOp>();
@@ -297,12 +299,11 @@ int64_t DistributeTiles::partOf(const Store &store) {
 }
 
 /// Conditions that all of a part has stand around the statement, others in it.
-void DistributeTiles::finishPart(OpBuilder b, const Store &store, int64_t first, int64_t columns) {
+void DistributeTiles::finishColumns(OpBuilder b, const Store &store, int64_t first, int64_t columns) {
   SmallVector<Value> all(partConditions), around, inside;
   llvm::append_range(all, store.conditions);
   for (Value condition : all) {
-    bool isOfRows = neighboursOf(condition, tile[0].getCoordinate()) != 0;
-    (isOfRows ? inside : around).push_back(condition);
+    (followsFrom(condition, tile[0].getCoordinate()) ? inside : around).push_back(condition);
   }
   Statement outside{b, {}, {}, numbers};
   outside.numbers.map(tile[1].getCoordinate(), arith::ConstantIndexOp::create(b, loc, first).getResult());
@@ -329,9 +330,9 @@ void DistributeTiles::finishPart(OpBuilder b, const Store &store, int64_t first,
 
 /// Part by part of the columns.
 void DistributeTiles::finishWith(OpBuilder &b, const Store &store) {
-  int64_t columns = partOf(store);
+  int64_t columns = widthOf(store);
   for (int64_t first = 0; first < *tile[1].getTrip(); first += columns)
-    finishPart(b, store, first, columns);
+    finishColumns(b, store, first, columns);
 }
 
 void DistributeTiles::finish(OpBuilder &b) {

@@ -13,13 +13,13 @@
 using namespace mlir;
 using namespace lacis;
 
-/// The coordinates that the indices of a box run along; where it has parts, or is a window, and whether rounds change it.
+/// The coordinates that the indices of a box run along; the one whose parts begin anywhere, and whether rounds change it.
 static FailureOr<SmallVector<Value>> sidesOf(StagedBox &box, Rounds rounds, TileVariance &variance) {
   SmallVector<Value> sides;
   for (Value index : box.read.indices) {
     if (auto window = variance.windowOf(index)) {
       sides.push_back(window->coordinate);
-      box.window = window;
+      box.window = window, box.partIndex = index;
       continue;
     }
     std::optional<TileVariance::Place> place = variance.placeInParts(index);
@@ -28,7 +28,7 @@ static FailureOr<SmallVector<Value>> sidesOf(StagedBox &box, Rounds rounds, Tile
     if (place->coordinate)
       sides.push_back(place->coordinate);
     box.inRound |= place->base && changesInRound(place->base, rounds.loop);
-    box.width = std::max(box.width, place->width);
+    box.partIndex = place->width > 0 ? index : box.partIndex;
   }
   return sides;
 }
@@ -42,11 +42,13 @@ static LogicalResult readBox(StagedBox &box, StringRef name, LoopOp sum, Rounds 
   if (sides->size() != 2 || !llvm::is_contained(*sides, sum.getCoordinate()) || (box.window && isAlong))
     return refuseStatement(box.read.op);
   int64_t rows = variance.sizeOf((*sides)[0]), columns = variance.sizeOf((*sides)[1]);
-  int64_t parts = box.width > 0 ? (isAlong ? rows : columns) / box.width : 1;
-  if (box.window)
+  int64_t parts = 1;
+  if (box.window) {
     columns = box.window->size;
-  else
-    (isAlong ? rows : columns) /= parts;
+  } else if (box.partIndex) {
+    int64_t &size = isAlong ? rows : columns, width = variance.placeInParts(box.partIndex)->width;
+    parts = size / width, size = width;
+  }
   box.tile = tileOfBox(getElementTypeOrSelf(box.read.tensor), rows, columns);
   if (box.tile.getCount() * box.tile.getColumns() != columns)
     return box.read.op->emitError("tiles: operand '")

@@ -43,16 +43,6 @@ void LayoutLoops::close(OpBuilder &at) {
   }
 }
 
-LoopOp LayoutLoops::openWorkers(OpBuilder &at) {
-  numbers = RoleScalars(nest.top);
-  loops.clear();
-  LoopOp worker = open(at, "n", workers);
-  worker.setBind(ParallelUnit::BlockX);
-  made.push_back(worker);
-  b.setInsertionPoint(worker); // of constants
-  return worker;
-}
-
 void LayoutLoops::openEntries(OpBuilder &at, Value list, SmallVector<Value *> fields) {
   LoopName panels = nest.top.getLoopName(), items = nest.items.getLoopName();
   if (nest.isCut())
@@ -89,24 +79,27 @@ Value LayoutLoops::addProducts(OpBuilder &at, LoopName depth, int64_t size, Valu
 
 //===- Parts of items -----------------------------------------------------===//
 
-void LayoutLoops::keepPart(OpBuilder &at, PlaceOf placeOf) {
+/// Keeps the sum of a part, where `at` goes on with whole items.
+void LayoutLoops::keepPart(OpBuilder &at) {
   Value isWhole = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, slot, constant(0));
   auto guard = scf::IfOp::create(at, loc, isWhole, /*withElseRegion=*/true);
   OpBuilder otherwise = guard.getElseBodyBuilder();
   Value sum = numbers.get(otherwise, nest.product.sum->getResult(0));
-  WriteOp::create(otherwise, loc, sum, kept, placeOf(otherwise, slot), Value(), IntegerAttr());
+  WriteOp::create(otherwise, loc, sum, kept, placeOfKept(otherwise, slot), Value(), IntegerAttr());
   at = guard.getThenBodyBuilder();
 }
 
-void LayoutLoops::addUpParts(OpBuilder &at, Value number, PlaceOf placeOf) {
+/// Who has part n of an item adds up the tiles that are numbered n modulo the number of parts: the first part, and the
+/// others onto it, in their order. `at` goes on with their sum.
+void LayoutLoops::addUpParts(OpBuilder &at) {
   Value isCut = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sge, slot, constant(0));
-  Value whose = arith::RemUIOp::create(at, loc, number, parts);
+  Value whose = arith::RemUIOp::create(at, loc, tileNumber(), parts);
   Value isOwn = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::eq, whose, part);
   Value condition = arith::AndIOp::create(at, loc, isCut, isOwn);
   at = scf::IfOp::create(at, loc, condition, /*withElseRegion=*/false).getThenBodyBuilder();
   Value slots = arith::SubIOp::create(at, loc, slot, part), others = arith::SubIOp::create(at, loc, parts, constant(1));
   auto read = [&](OpBuilder &from, Value own) {
-    return ReadOp::create(from, loc, b.getF32Type(), kept, placeOf(from, own), Value(), IntegerAttr()).getResult();
+    return ReadOp::create(from, loc, b.getF32Type(), kept, placeOfKept(from, own), Value(), IntegerAttr()).getResult();
   };
   auto loop = LoopOp::create(at, loc, "part", others, read(at, slots), Reduction::Add);
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
@@ -115,9 +108,35 @@ void LayoutLoops::addUpParts(OpBuilder &at, Value number, PlaceOf placeOf) {
   numbers.map(nest.product.sum->getResult(0), loop.getResult(0));
 }
 
-//===- The marked nest ----------------------------------------------------===//
+//===- The nests ----------------------------------------------------------===//
+
+void LayoutLoops::make() {
+  OpBuilder at(nest.top);
+  numbers = RoleScalars(nest.top);
+  loops.clear();
+  LoopOp worker = open(at, "n", workers);
+  worker.setBind(ParallelUnit::BlockX);
+  made.push_back(worker);
+  b.setInsertionPoint(worker); // of constants
+  openItems(at, worker.getCoordinate());
+  openTile(at);
+  OpBuilder behind = OpBuilder::atBlockEnd(&loops.back()->getRegion(0).front());
+  if (isSummingUp)
+    addUpParts(at);
+  else
+    numbers.map(nest.product.sum->getResult(0), sum(at));
+  if (nest.isCut() && !isSummingUp)
+    keepPart(at);
+  write(at);
+  close(behind);
+}
 
 LogicalResult LayoutLoops::replace() {
+  make();
+  if (nest.isCut()) {
+    isSummingUp = true;
+    make();
+  }
   auto isOfOld = [&](Value value) { return nest.top->isAncestor(value.getParentBlock()->getParentOp()); };
   bool readsOld = false; // what follows the sum may ask for a loop over rows that is no more
   for (Operation *own : made)

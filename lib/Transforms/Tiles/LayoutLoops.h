@@ -11,7 +11,8 @@
 
 namespace lacis {
 
-/// Makes nests in the place of a marked one: products (LayoutNest.cpp), and those sampled on a pattern (ShareNest.cpp).
+/// Makes nests in the place of a marked one: products (LayoutNest.cpp), and those sampled on a pattern (ShareNest.cpp) say
+/// what their items, their tiles and their sums are.
 ///
 /// Where work is cut an item is a part of a sum, which is kept in a workspace, and a nest behind adds up the parts, in their
 /// order.
@@ -21,6 +22,7 @@ public:
   llvm::SmallVector<mlir::Operation *> nests() const { return made; }
 
 protected:
+  virtual ~LayoutLoops() = default;
   explicit LayoutLoops(TileNest &nest)
       : b(nest.top), loc(nest.product.sum->getLoc()), nest(nest), layout(nest.layout), numbers(nest.top) {}
 
@@ -34,12 +36,23 @@ protected:
   /// The layout, its lists, and where work is cut the workspace, in tiles of so many columns; the sums of a slot have
   /// `across` columns and `down` rows.
   void makeTensors(int64_t columns, int64_t across, int64_t down);
-  /// Opens a loop; `close` ends all that are open.
+  /// Makes the nest, and where work is cut the one behind; the marked one goes, if nothing asks for its loops.
+  llvm::LogicalResult replace();
+  /// Opens the loops over the items of a worker.
+  virtual void openItems(mlir::OpBuilder &at, mlir::Value worker) = 0;
+  /// Opens those of a tile, and says where its elements lie.
+  virtual void openTile(mlir::OpBuilder &at) = 0;
+  /// The sum of an element.
+  virtual mlir::Value sum(mlir::OpBuilder &at) = 0;
+  /// Stores what follows from it.
+  virtual void write(mlir::OpBuilder &at) = 0;
+  /// An element of a sum in a slot of the workspace.
+  virtual llvm::SmallVector<mlir::Value> placeOfKept(mlir::OpBuilder &at, mlir::Value slot) = 0;
+  /// The number of the tile among those of an item.
+  virtual mlir::Value tileNumber() = 0;
+  /// Opens a loop, which `replace` ends.
   LoopOp open(mlir::OpBuilder &at, const LoopName &name, mlir::Value upper);
   LevelLoopOp open(mlir::OpBuilder &at, const LoopName &name, mlir::Value tensor, unsigned level, mlir::Value parent);
-  void close(mlir::OpBuilder &at);
-  /// Begins a nest with the loop over workers.
-  LoopOp openWorkers(mlir::OpBuilder &at);
   /// The entries of a list, which say these numbers of an item, level by level; and those of its part.
   void openEntries(mlir::OpBuilder &at, mlir::Value list, llvm::SmallVector<mlir::Value *> fields);
   /// The rounds of the loop are elements of a tile.
@@ -47,14 +60,6 @@ protected:
   /// A round of the sum: what it adds to is `carried`. `depth` is the loop of a tile.
   mlir::Value addProducts(mlir::OpBuilder &at, LoopName depth, int64_t size, mlir::Value carried,
                           llvm::function_ref<std::pair<mlir::Value, mlir::Value>(mlir::OpBuilder &, mlir::Value)> factors);
-  using PlaceOf = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::Value slot)>;
-  /// Keeps the sum of a part, where `at` goes on with whole items.
-  void keepPart(mlir::OpBuilder &at, PlaceOf placeOf);
-  /// Who has part n of an item adds up the tiles that are numbered n modulo the number of parts: the first part, and the
-  /// others onto it, in their order. `at` goes on with their sum.
-  void addUpParts(mlir::OpBuilder &at, mlir::Value number, PlaceOf placeOf);
-  /// The marked nest goes, if nothing asks for its loops.
-  llvm::LogicalResult replace();
 
   mlir::OpBuilder b; // before the nest
   mlir::Location loc;
@@ -66,6 +71,11 @@ protected:
   bool isSummingUp = false;             // the nest behind
 
 private:
+  void make();
+  void close(mlir::OpBuilder &at);
+  void keepPart(mlir::OpBuilder &at);
+  void addUpParts(mlir::OpBuilder &at);
+
   llvm::SmallVector<mlir::Operation *> loops, made; // of one nest; the outermost of each
 };
 

@@ -25,15 +25,15 @@ public:
 
 private:
   LogicalResult checkColumns();
-  void openItems(OpBuilder &at, Value worker);
-  void openTile(OpBuilder &at);
-  Value sum(OpBuilder &at);
+  void openItems(OpBuilder &at, Value worker) override;
+  void openTile(OpBuilder &at) override;
+  Value sum(OpBuilder &at) override;
   Value sumPart(OpBuilder &at, Value begun);
   Value addStep(OpBuilder &at, Value step, Value coordinate, Value carried);
   Value storedFactor(OpBuilder &at, Value step, Value depth);
-  void write(OpBuilder &at);
-  SmallVector<Value> placeOfKept(OpBuilder &at, Value slot);
-  void make();
+  void write(OpBuilder &at) override;
+  SmallVector<Value> placeOfKept(OpBuilder &at, Value slot) override;
+  Value tileNumber() override { return place; }
 
   Value rowIndex, depthIndex, columnIndex; // of the marked nest
   Value place, row, column;                // the tile of a panel, and where in it
@@ -188,23 +188,6 @@ void LayoutNest::write(OpBuilder &at) {
   WriteOp::create(at, before.getLoc(), value, before.getTensor(), indices, Value(), IntegerAttr());
 }
 
-void LayoutNest::make() {
-  OpBuilder at(nest.top);
-  LoopOp worker = openWorkers(at);
-  openItems(at, worker.getCoordinate());
-  openTile(at);
-  OpBuilder behind = at;
-  auto placeOf = [&](OpBuilder &in, Value own) { return placeOfKept(in, own); };
-  if (isSummingUp)
-    addUpParts(at, place, placeOf);
-  else
-    numbers.map(nest.product.sum->getResult(0), sum(at));
-  if (slot && !isSummingUp)
-    keepPart(at, placeOf);
-  write(at);
-  close(behind);
-}
-
 LogicalResult LayoutNest::run() {
   Product &product = nest.product;
   SmallVector<Value> output = foldDigits(product.write.getIndices()), dense = foldDigits(product.readRight.getIndices());
@@ -214,11 +197,6 @@ LogicalResult LayoutNest::run() {
   if (failed(checkColumns()))
     return failure();
   makeTensors(nest.columns, nest.columns, nest.rows * nest.numConsumers() * nest.numParts());
-  make();
-  if (nest.isCut()) {
-    isSummingUp = true;
-    make();
-  }
   return replace();
 }
 

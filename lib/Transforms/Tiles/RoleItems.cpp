@@ -28,8 +28,7 @@ FailureOr<RoleItems> RoleItems::around(LoopOp groups, LoopOpInterface round) {
   if (serial)
     return serial->emitError("tiles: loop '") << cast<LoopOpInterface>(serial).getName()
                                               << "' stands around roles and is bound to no blocks";
-  for (auto guard = dyn_cast<scf::IfOp>(round->getParentOp()); guard; guard = dyn_cast<scf::IfOp>(guard->getParentOp()))
-    found.conditions.insert(found.conditions.begin(), guard.getCondition());
+  found.conditions = guardsAround(round);
   return found;
 }
 
@@ -44,12 +43,7 @@ void RoleItems::open(OpBuilder &b, RoleScalars &scalars, StagedBoxes &own) {
   };
   for (LoopOpInterface loop : ArrayRef(loops).drop_back())
     enter(openAgain(b, loop, scalars, valuesOf(rings)));
-  Value all;
-  for (Value condition : conditions) {
-    Value own = scalars.get(b, condition);
-    all = all ? arith::AndIOp::create(b, condition.getLoc(), all, own).getResult() : own;
-  }
-  if (all)
+  if (Value all = scalars.all(b, conditions))
     enter(openOnce(b, all.getLoc(), "item", all, valuesOf(rings)));
 }
 

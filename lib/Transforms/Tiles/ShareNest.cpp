@@ -34,19 +34,19 @@ private:
   }
   Value rest(OpBuilder &at, Value lhs, int64_t rhs) { return arith::RemUIOp::create(at, loc, lhs, constant(rhs)); }
   LogicalResult readIndices();
-  void openItems(OpBuilder &at, Value worker);
+  void openItems(OpBuilder &at, Value worker) override;
   void countSteps(OpBuilder &at, Value steps);
   void openRounds(OpBuilder &at);
-  void openTile(OpBuilder &at);
+  void openTile(OpBuilder &at) override;
   void placeRow(OpBuilder &at);
   void gatherRow(OpBuilder &at);
   void findStep(OpBuilder &at);
   void placeColumn(OpBuilder &at);
-  Value sum(OpBuilder &at);
-  void write(OpBuilder &at);
+  Value sum(OpBuilder &at) override;
+  void write(OpBuilder &at) override;
   int64_t columnsOfSlot() { return nest.columns * (nest.splitsRows() ? 1 : nest.numConsumers()); }
-  SmallVector<Value> placeOfKept(OpBuilder &at, Value slot);
-  void make();
+  SmallVector<Value> placeOfKept(OpBuilder &at, Value slot) override;
+  Value tileNumber() override { return number; }
 
   LoopOp sumLoop;
   SetOp store;
@@ -221,6 +221,11 @@ void ShareNest::openTile(OpBuilder &at) {
   int64_t size = isSummingUp ? layout.step : nest.columns;
   LoopOp columns = openTileLoop(at, nest.columnLoops.back(), size, TileSide::Columns);
   row = rows.getCoordinate(), column = columns.getCoordinate();
+  block.clear(), within.clear();
+  findStep(at);
+  nest.isGathered() ? gatherRow(at) : placeRow(at);
+  placeColumn(at);
+  at = scf::IfOp::create(at, loc, isThere, /*withElseRegion=*/false).getThenBodyBuilder();
 }
 
 //===- Statements ---------------------------------------------------------===//
@@ -273,37 +278,10 @@ void ShareNest::write(OpBuilder &at) {
   SetOp::create(at, store.getLoc(), value, store.getTensor(), place, copy, /*count=*/Value());
 }
 
-void ShareNest::make() {
-  OpBuilder at(nest.top);
-  LoopOp worker = openWorkers(at);
-  block.clear(), within.clear();
-  openItems(at, worker.getCoordinate());
-  openTile(at);
-  OpBuilder behind = at;
-  findStep(at);
-  nest.isGathered() ? gatherRow(at) : placeRow(at);
-  placeColumn(at);
-  at = scf::IfOp::create(at, loc, isThere, /*withElseRegion=*/false).getThenBodyBuilder();
-  auto placeOf = [&](OpBuilder &in, Value own) { return placeOfKept(in, own); };
-  if (isSummingUp)
-    addUpParts(at, number, placeOf);
-  else
-    numbers.map(sumLoop.getResult(0), sum(at));
-  if (nest.isCut() && !isSummingUp)
-    keepPart(at, placeOf);
-  write(at);
-  close(behind);
-}
-
 LogicalResult ShareNest::run() {
   if (failed(readIndices()))
     return failure();
   makeTensors(layout.step, columnsOfSlot(), nest.splitsRows() ? layout.panel : nest.rows);
-  make();
-  if (nest.isCut()) {
-    isSummingUp = true;
-    make();
-  }
   return replace();
 }
 

@@ -137,7 +137,7 @@ std::pair<StagedBox *, unsigned> StagedBoxes::find(Operation *read) {
 }
 
 /// A box that is one is loaded before one in parts.
-static bool loadsFirst(const StagedBox &box, const StagedBox &other) { return box.width == 0 && other.width > 0; }
+static bool loadsFirst(const StagedBox &box, const StagedBox &other) { return !box.partIndex && other.partIndex; }
 
 /// The boxes of both factors come together, where no other product takes either: consumers wait once for a round.
 void StagedBoxes::joinPairs(LoopOp groups) {

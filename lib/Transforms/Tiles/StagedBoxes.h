@@ -47,7 +47,7 @@ struct StagedBox {
   int64_t consumers = 1;
   bool isShared = false;
   mlir::Value first; // the first tile of a consumer's own box; null where there is one box
-  int64_t width = 0; // of parts that begin anywhere along one of its axes; 0 where it is one
+  mlir::Value partIndex; // along which parts of it begin anywhere; null where it is one
   llvm::SmallVector<BoxPart> parts; // consumer by consumer, as a producer has found them
   std::optional<TileVariance::Window> window; // in which its parts begin anywhere, or nullopt
   llvm::SmallVector<mlir::Value> offsets;     // of these, as a consumer has found them

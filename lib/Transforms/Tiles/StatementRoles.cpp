@@ -160,7 +160,7 @@ LogicalResult StatementRoles::produce(OpBuilder b, Value group) {
   for (StagedBox &box : own)
     if (FindOp tile = findOf(box.read))
       computeAhead(b, scalars, tile.getParent());
-    else if (box.width > 0 || box.window)
+    else if (box.partIndex)
       loads.findParts(b, box);
   RoleScalars outside = scalars; // numbers that a round makes are its own
   Operation *made = rounds.open(b, own, scalars, {});

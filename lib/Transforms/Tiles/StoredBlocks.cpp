@@ -20,11 +20,7 @@ bool TileStatements::isInBlocks(const Access &to) {
 static Value slotOf(OpBuilder &b, const Access &to, TileVariance &variance, RoleScalars &scalars) {
   Location loc = to.getLoc();
   Type word = b.getI32Type();
-  Value condition;
-  for (auto guard = dyn_cast<scf::IfOp>(to.op->getParentOp()); guard; guard = dyn_cast<scf::IfOp>(guard->getParentOp())) {
-    Value own = scalars.get(b, guard.getCondition());
-    condition = condition ? arith::AndIOp::create(b, loc, condition, own).getResult() : own;
-  }
+  Value condition = scalars.all(b, guardsAround(to.op));
   auto made = scf::IfOp::create(b, loc, word, condition, /*addThenBlock=*/true, /*addElseBlock=*/true);
   OpBuilder then = made.getThenBodyBuilder(), otherwise = made.getElseBodyBuilder();
   RoleScalars inside = scalars;

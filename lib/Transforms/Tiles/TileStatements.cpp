@@ -33,6 +33,15 @@ Value RoleScalars::get(OpBuilder &b, Value number) {
   return mapping.lookup(number);
 }
 
+Value RoleScalars::all(OpBuilder &b, ArrayRef<Value> conditions) {
+  Value found;
+  for (Value condition : conditions) {
+    Value own = get(b, condition);
+    found = found ? arith::AndIOp::create(b, condition.getLoc(), found, own).getResult() : own;
+  }
+  return found;
+}
+
 Value RoleScalars::baseOf(OpBuilder &b, const TileVariance::Place &place, Location loc) {
   return place.base ? get(b, place.base) : arith::ConstantIndexOp::create(b, loc, 0).getResult();
 }
@@ -345,7 +354,7 @@ Value TileStatements::makeMma(OpBuilder &b, LoopOp loop, const Product &product,
                                  product.right->offsets, onto);
   TileFactor other{acquire(b, *product.right), liesAcross(product.other), product.right->first};
   for (auto [factor, box] : {std::pair(&one, product.left), std::pair(&other, product.right)})
-    if (box && box->width > 0 && cast<TileType>(factor->tile.getType()).isList() && !factor->place)
+    if (box && box->partIndex && cast<TileType>(factor->tile.getType()).isList() && !factor->place)
       factor->place = arith::ConstantIndexOp::create(b, loc, 0); // parts stand side by side
   return multiplyTiles(b, loc, type, one, other, onto, loop.getTf32());
 }

@@ -25,6 +25,8 @@ public:
   void map(mlir::Value before, mlir::Value after) { mapping.map(before, after); }
   /// A number that is the same for all of a tile.
   mlir::Value get(mlir::OpBuilder &b, mlir::Value number);
+  /// Do all of the conditions hold? Null where there are none.
+  mlir::Value all(mlir::OpBuilder &b, llvm::ArrayRef<mlir::Value> conditions);
   /// Where an index begins in a tile.
   mlir::Value baseOf(mlir::OpBuilder &b, const TileVariance::Place &place, mlir::Location loc);
   /// The columns of a tile are gathered: these numbers are others in each of its parts, for which `after` has them.

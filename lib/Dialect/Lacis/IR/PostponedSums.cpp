@@ -59,14 +59,18 @@ static bool isOfRound(ReadOp read, LoopOpInterface round) {
   return llvm::any_of(read.getIndices(), [&](Value index) { return changesInRound(index, round); });
 }
 
+SmallVector<Value> lacis::guardsAround(Operation *op) {
+  SmallVector<Value> found;
+  for (auto guard = dyn_cast<scf::IfOp>(op->getParentOp()); guard; guard = dyn_cast<scf::IfOp>(guard->getParentOp()))
+    found.insert(found.begin(), guard.getCondition());
+  return found;
+}
+
 bool lacis::sharesRounds(LoopOp rows, LoopOpInterface round) {
   auto isOfRows = [&](Value number) { return followsFrom(number, rows.getCoordinate()); };
-  for (Operation *guard = round->getParentOp(); isa<scf::IfOp>(guard); guard = guard->getParentOp())
-    if (isOfRows(cast<scf::IfOp>(guard).getCondition()))
-      return false;
   auto positions = dyn_cast<LevelLoopOp>(*round);
   Value length = positions ? positions.getParent() : cast<LoopOp>(*round).getUpper();
-  return !isOfRows(length);
+  return !isOfRows(length) && llvm::none_of(guardsAround(round), isOfRows);
 }
 
 /// How many factors of products are read of the operand.

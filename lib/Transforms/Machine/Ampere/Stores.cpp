@@ -166,15 +166,13 @@ void RoleLowering::storeLines(OpBuilder &b, Value acc, Type element, const Matri
 }
 
 /// Two neighbours at once, where rows have an even number of elements: else pairs begin anywhere, and end in the next row.
-static void putPair(OpBuilder &b, Instructions &i, const Matrix &matrix, std::pair<Value, Value> values, Value row,
-                    Value column) {
+static void putPair(OpBuilder &b, Instructions &i, const Matrix &matrix, Value isEven, std::pair<Value, Value> values,
+                    Value row, Value column) {
   Location loc = row.getLoc();
   auto put = [&](OpBuilder &in, ValueRange own, Value at) {
     NeighbourStore to(in, loc, i, matrix, /*member=*/Value());
     to.put(own, in.getF32Type(), row, at, to.less(row, matrix.rows));
   };
-  Value odd = arith::AndIOp::create(b, loc, matrix.columns, i.constant64(1));
-  Value isEven = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, odd, i.constant64(0));
   Value next = arith::AddIOp::create(b, loc, column, i.constant64(1));
   auto choice = scf::IfOp::create(b, loc, isEven, /*withElseRegion=*/true);
   OpBuilder then = choice.getThenBodyBuilder(), otherwise = choice.getElseBodyBuilder();
@@ -199,6 +197,8 @@ void RoleLowering::storeSingles(OpBuilder &b, Value acc, const Matrix &matrix, V
   auto put = [&](ValueRange values, Value row, Value at) {
     to.put(values, b.getF32Type(), row, at, to.less(row, matrix.rows));
   };
+  Value odd = arith::AndIOp::create(b, loc, matrix.columns, i.constant64(1));
+  Value isEven = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, odd, i.constant64(0));
   pairs.clear();
   loadEntriesOf(b, acc, line);
   for (int64_t n = 0; n < (transposed ? 2 * share.tall() : share.wide()); ++n) {
@@ -207,7 +207,7 @@ void RoleLowering::storeSingles(OpBuilder &b, Value acc, const Matrix &matrix, V
     Value low = element(b, acc, piece, share), high = element(b, acc, piece + 1, share);
     Value at = arith::AddIOp::create(b, loc, first, i.constant64(8 * n));
     if (!transposed) {
-      putPair(b, i, matrix, {low, high}, row, at);
+      putPair(b, i, matrix, isEven, {low, high}, row, at);
       continue;
     }
     put(low, row, at);

@@ -12,6 +12,8 @@ namespace lacis {
 LoopOp tilesOfRound(LoopOpInterface round);
 /// Does the number follow from those of a round, or of a tile of it?
 bool changesInRound(mlir::Value number, LoopOpInterface round);
+/// The conditions of the guards that stand right around an operation, outermost first.
+llvm::SmallVector<mlir::Value> guardsAround(mlir::Operation *op);
 /// Are they the same rounds in each round of `rows`, a loop around them?
 bool sharesRounds(LoopOp rows, LoopOpInterface round);
 

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels for a CPU whose steps are those of a GPU with other numbers, drawn at random."""
+
+import tally
+
+import lacis
+from lacis.capture import capture_einsum
+from lacis.emit import emit
+from lacis.errors import CompileError
+from lacis.runtime.kernels import compile_kernel
+
+GPUS = ("cuda:sm_90a", "cuda:sm_80", "cuda:sm_89")
+
+
+def drawn_kernel(draw, expression, operands, after, drawn_step, name, reason):
+    """The kernel, or None where a nest has no tiles or is refused for the reason; and the case in words. Both are counted."""
+    spec, target = capture_einsum(expression, operands, None, epilogue=after)[0], draw.choice(GPUS)
+    texts = compile_kernel(emit(spec), target).info["steps"]
+    steps = [drawn_step(draw, lacis.steps.parse(text)) for text in texts if "upto" not in text]
+    case = f"{expression} {[tuple(each.shape) for each in operands]} {operands[0]} {target} {after} {steps}"
+    if not any(step.mnemonic == "tensorize" for step in steps):
+        tally.counts[f"drawn {name} without tiles"] += 1
+        return None, case
+    try:
+        kernel = lacis.compile(expression, *operands, epilogue=after, steps=steps, target="cpu")
+    except CompileError as error:
+        assert reason in str(error), f"{case}: {error}"
+        tally.counts[f"drawn {name} refused"] += 1
+        return None, case
+    tally.counts[f"drawn {name} on tiles"] += 1
+    return kernel, case
