@@ -13,7 +13,9 @@ GPUS = ("cuda:sm_90a", "cuda:sm_80", "cuda:sm_89")
 
 
 def drawn_kernel(draw, expression, operands, after, drawn_step, name, reason):
-    """The kernel, or None where a nest has no tiles or is refused for the reason; and the case in words. Both are counted."""
+    """The kernel, or None where a nest has no tiles or is refused for the reason; and the case in words.
+
+    All three outcomes are counted."""
     spec, target = capture_einsum(expression, operands, None, epilogue=after)[0], draw.choice(GPUS)
     texts = compile_kernel(emit(spec), target).info["steps"]
     steps = [drawn_step(draw, lacis.steps.parse(text)) for text in texts if "upto" not in text]
