@@ -78,8 +78,6 @@ static std::string objectionToSizes(func::FuncOp function, const Product &produc
 static std::string objectionToFormat(FormatAttr format) {
   if (format.getMultiset())
     return "blocks may be stored twice, and a layout of tiles has one slot for each";
-  if (!format.getIndexType().isInteger(32))
-    return "positions have more than 32 bits";
   return "";
 }
 

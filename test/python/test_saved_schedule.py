@@ -2,6 +2,7 @@
 """A schedule in a file: saved, compared, loaded onto a fresh copy of the model, and built to the same kernels."""
 
 import copy
+import gc
 
 import pytest
 import torch
@@ -174,6 +175,8 @@ FILES = {
 
 @pytest.mark.parametrize("text", FILES)
 def test_other_files_are_refused(tmp_path, text):
+    if text.startswith("[["):
+        gc.collect()  # nothing that earlier tests have left is finalized where the recursion is deep
     (tmp_path / "a.json").write_text(text)
     with pytest.raises(lacis.ScheduleError, match=FILES[text]):
         lacis.load_schedule(tmp_path / "a.json", make_model())

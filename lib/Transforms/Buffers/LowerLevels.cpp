@@ -4,6 +4,7 @@
 #include "LoopLowering.h"
 #include "../Stages.h"
 #include "TensorTable.h"
+#include "TileCoordinates.h"
 #include "VerifyAccesses.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 
@@ -187,6 +188,7 @@ LogicalResult lowerKernel(func::FuncOp function, bool outline) {
   if (failed(lowering.lower(body, function.getBody().front())))
     return failure();
   func::ReturnOp::create(body, function.getLoc());
+  narrowTileCoordinates(kernel);
   DictionaryAttr artifact = makeArtifact(function, arguments, workspaces, bits);
   function->getParentOfType<ModuleOp>()->setAttr("lacis.artifact", artifact);
   function.erase();

@@ -164,7 +164,7 @@ LogicalResult KernelLowering::lowerProducer(OpBuilder &b, Warpgroup group) {
   }
   RoleLowering lowering(memory, group, /*isProducer=*/true, /*byRows=*/false, function);
   if (number)
-    lowering.map(roles.getProducer().getArgument(0), number);
+    lowering.map(b, roles.getProducer().getArgument(0), number);
   if (failed(lowering.lower(b, roles.getProducer().front())))
     return failure();
   i.waitCopies(); // a thread stays until its copies are there
@@ -202,9 +202,9 @@ LogicalResult KernelLowering::lowerConsumer(OpBuilder &b, Warpgroup group) {
       return failure();
     lowering.copyBy(*ahead);
   }
-  lowering.map(roles.getConsumer().getArgument(0), own);
+  lowering.map(b, roles.getConsumer().getArgument(0), own);
   if (number)
-    lowering.map(roles.getConsumer().getArgument(1), number);
+    lowering.map(b, roles.getConsumer().getArgument(1), number);
   return lowering.lower(b, roles.getConsumer().front());
 }
 

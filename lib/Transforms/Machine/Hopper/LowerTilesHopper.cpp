@@ -160,7 +160,7 @@ LogicalResult KernelLowering::lowerProducer(OpBuilder &b, Warpgroup group, Regis
   OpBuilder then = scf::IfOp::create(b, loc, own, /*withElseRegion=*/false).getThenBodyBuilder();
   memory.place(then, group, group.warp);
   RoleLowering lowering(memory, maps, awaited, group, /*isProducer=*/true);
-  lowering.map(roles.getProducer().getArgument(0), group.warp);
+  lowering.map(then, roles.getProducer().getArgument(0), group.warp);
   return lowering.lower(then, roles.getProducer().front());
 }
 
@@ -176,9 +176,9 @@ LogicalResult KernelLowering::lowerConsumer(OpBuilder &b, Warpgroup group, Regis
     memory.place(b, group, number);
   }
   RoleLowering lowering(memory, maps, awaited, group, /*isProducer=*/false);
-  lowering.map(roles.getConsumer().getArgument(0), own);
+  lowering.map(b, roles.getConsumer().getArgument(0), own);
   if (number)
-    lowering.map(roles.getConsumer().getArgument(1), number);
+    lowering.map(b, roles.getConsumer().getArgument(1), number);
   if (failed(lowering.lower(b, roles.getConsumer().front())))
     return failure();
   // Shared memory must not go before the last store has read it.

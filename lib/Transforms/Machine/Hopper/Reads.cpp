@@ -101,6 +101,12 @@ static Value rowOf(OpBuilder &b, Location loc, Instructions &i, const Warpgroup 
   return i.add(i.multiply(group.warp, 16), quad);
 }
 
+/// So many elements behind `first`, which the kernel counts in its own width.
+static Value behind(OpBuilder &b, Value first, Value own) {
+  Location loc = own.getLoc();
+  return arith::AddIOp::create(b, loc, first, castInteger(b, loc, own, first.getType()));
+}
+
 LogicalResult RoleLowering::lower(OpBuilder &b, ReadColumnsOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
@@ -122,7 +128,7 @@ LogicalResult RoleLowering::lower(OpBuilder &b, LoadRowsOp op) {
   if (failed(checkLoadRows(op)))
     return failure();
   Value array = mapping.lookupOrDefault(op.getSource()), size = mapping.lookupOrDefault(op.getSize());
-  Value first = i.add(mapping.lookupOrDefault(op.getFirst()), rowOf(b, loc, i, group));
+  Value first = behind(b, mapping.lookupOrDefault(op.getFirst()), rowOf(b, loc, i, group));
   Pieces rows;
   for (int64_t below : {0, 8}) {
     Value index = i.add(first, below);
@@ -137,7 +143,7 @@ RoleLowering::Pieces RoleLowering::loadColumnPair(OpBuilder &b, LoadColumnsOp op
   Instructions i(b, op.getLoc());
   Value array = mapping.lookupOrDefault(op.getSource()), size = mapping.lookupOrDefault(op.getSize());
   Value own = i.multiply(arith::AndIOp::create(b, op.getLoc(), group.lane, i.constant(3)), 2);
-  Value first = i.add(i.add(mapping.lookupOrDefault(op.getFirst()), own), 8 * eight);
+  Value first = i.add(behind(b, mapping.lookupOrDefault(op.getFirst()), own), 8 * eight);
   Pieces pair;
   for (int64_t beside : {0, 1})
     pair.push_back(columnElement(b, op, array, i.add(first, beside), size));
@@ -149,7 +155,7 @@ Value RoleLowering::rowIn(OpBuilder &b, ValueRange firsts, int64_t below) {
   Instructions i(b, loc);
   Value own = rowOf(b, loc, i, group);
   if (firsts.size() == 1)
-    return below ? i.add(i.add(firsts[0], own), below) : i.add(firsts[0], own);
+    return i.add(behind(b, firsts[0], own), below);
   if (below)
     own = i.add(own, below);
   int64_t rows = kStoreRows / static_cast<int64_t>(firsts.size());
@@ -170,7 +176,8 @@ LogicalResult RoleLowering::lower(OpBuilder &b, LoadEntriesOp op) {
   auto wide = [&](Value value) { return arith::ExtSIOp::create(b, loc, b.getI64Type(), value).getResult(); };
   Value size = mapping.lookupOrDefault(op.getSize());
   Value array = mapping.lookupOrDefault(op.getBitmap());
-  Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, size, i.constant(0));
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(size.getType()));
+  Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, size, zero);
   SmallVector<Value> firsts;
   for (Value row : op.getRows())
     firsts.push_back(mapping.lookupOrDefault(row));

@@ -46,6 +46,10 @@ void RoleBody::distribute(ValueRange before, ValueRange all) {
   }
 }
 
+void RoleBody::map(OpBuilder &b, Value argument, Value number) {
+  mapping.map(argument, castInteger(b, number.getLoc(), number, argument.getType()));
+}
+
 RoleBody::Pieces RoleBody::placesAt(OpBuilder &b, MapOp op, Value row, Value column) {
   Pieces found, owns{row, column};
   for (auto [place, own] : llvm::zip(op.getPlaces(), owns)) {
@@ -106,6 +110,8 @@ LogicalResult RoleBody::lowerOperation(OpBuilder &b, Operation &op) {
   return done ? *done : cloneOther(b, op);
 }
 
+static bool isIndex(Value value) { return value.getType().isInteger(32) || value.getType().isInteger(64); }
+
 /// A role knows no thread, so what it loads is the same for all; consumers' branches must be known to be uniform.
 LogicalResult RoleBody::cloneOther(OpBuilder &b, Operation &op) {
   auto inside = op.walk([](Operation *inner) {
@@ -116,7 +122,7 @@ LogicalResult RoleBody::cloneOther(OpBuilder &b, Operation &op) {
   if (llvm::all_of(op.getResults(), [&](Value result) { return mapping.contains(result); }) && isa<LLVM::LoadOp>(op))
     return success(); // loaded a round ago
   b.clone(op, mapping);
-  if (isa<LLVM::LoadOp>(op) && op.getResult(0).getType().isInteger(32) && !isProducer)
+  if (isa<LLVM::LoadOp>(op) && isIndex(op.getResult(0)) && !isProducer)
     mapping.map(op.getResult(0), WarpInstructions(b, op.getLoc()).uniform(mapping.lookup(op.getResult(0))));
   return success();
 }
@@ -208,8 +214,8 @@ LogicalResult RoleBody::lower(OpBuilder &b, scf::ForOp loop) {
   if (!early.empty()) {
     Value counter = arith::AddIOp::create(inner, loc, made.getInductionVar(), step);
     for (auto [load, value] : llvm::zip(early, ValueRange(carried).take_back(early.size()))) {
-      bool isWord = value.getType().isInteger(32) && !isProducer;
-      mapping.map(load.getResult(), isWord ? WarpInstructions(inner, loc).uniform(value) : value);
+      bool isShared = isIndex(value) && !isProducer;
+      mapping.map(load.getResult(), isShared ? WarpInstructions(inner, loc).uniform(value) : value);
       next.push_back(loadAt(inner, load, counter, value, end));
     }
   }

@@ -40,7 +40,8 @@ public:
   explicit RoleBody(bool isProducer) : isProducer(isProducer) {}
   virtual ~RoleBody() = default;
 
-  void map(mlir::Value before, mlir::Value after) { mapping.map(before, after); }
+  /// An argument of the role is this number, which the kernel may have in more bits.
+  void map(mlir::OpBuilder &b, mlir::Value argument, mlir::Value number);
   /// All operations of `block` but its terminator.
   llvm::LogicalResult lower(mlir::OpBuilder &b, mlir::Block &block);
   llvm::LogicalResult lowerOperation(mlir::OpBuilder &b, mlir::Operation &op);

@@ -19,12 +19,16 @@ Value WarpInstructions::constant64(int64_t value) {
   return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value));
 }
 
+Value WarpInstructions::constantLike(Value a, int64_t value) {
+  return a.getType().isInteger(64) ? constant64(value) : constant(value);
+}
+
 Value WarpInstructions::add(Value a, Value c) { return arith::AddIOp::create(b, loc, a, c); }
 
-Value WarpInstructions::multiply(Value a, int64_t c) { return arith::MulIOp::create(b, loc, a, constant(c)); }
+Value WarpInstructions::multiply(Value a, int64_t c) { return arith::MulIOp::create(b, loc, a, constantLike(a, c)); }
 
 Value WarpInstructions::equal(Value a, int64_t c) {
-  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, a, constant(c));
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, a, constantLike(a, c));
 }
 
 Value WarpInstructions::threadId() { return NVVM::ThreadIdXOp::create(b, loc, b.getI32Type()); }
@@ -34,6 +38,15 @@ static Value shuffle(OpBuilder &b, Location loc, Value value, Value lane, Value 
 }
 
 Value WarpInstructions::uniform(Value value) {
+  if (value.getType().isInteger(64)) { // a shuffle moves words
+    auto halfFrom = [&](int64_t bit) -> Value {
+      Value shifted = arith::ShRUIOp::create(b, loc, value, constant64(bit));
+      Value word = uniform(arith::TruncIOp::create(b, loc, b.getI32Type(), shifted));
+      return arith::ExtUIOp::create(b, loc, b.getI64Type(), word);
+    };
+    Value upper = arith::ShLIOp::create(b, loc, halfFrom(32), constant64(32));
+    return arith::OrIOp::create(b, loc, upper, halfFrom(0));
+  }
   return shuffle(b, loc, value, constant(0), constant(-1), constant(31), NVVM::ShflKind::idx);
 }
 

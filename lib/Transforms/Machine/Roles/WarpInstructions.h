@@ -15,13 +15,14 @@ public:
 
   mlir::Value constant(int64_t value);
   mlir::Value constant64(int64_t value);
+  // Constants are of the type of `a`.
   mlir::Value add(mlir::Value a, mlir::Value c);
-  mlir::Value add(mlir::Value a, int64_t c) { return c == 0 ? a : add(a, constant(c)); }
+  mlir::Value add(mlir::Value a, int64_t c) { return c == 0 ? a : add(a, constantLike(a, c)); }
   mlir::Value multiply(mlir::Value a, int64_t c);
   mlir::Value equal(mlir::Value a, int64_t c);
 
   mlir::Value threadId();
-  /// The value of lane 0, known to be the same in the whole warp.
+  /// The value of lane 0, of 32 or 64 bits, known to be the same in the whole warp.
   mlir::Value uniform(mlir::Value value);
   /// True, which no compiler knows.
   mlir::Value opaqueTrue();
@@ -46,6 +47,7 @@ public:
   mlir::Value pack(mlir::Value low, mlir::Value high, mlir::Type element);
 
 protected:
+  mlir::Value constantLike(mlir::Value a, int64_t value);
   mlir::Value assembly(mlir::Type result, llvm::StringRef text, llvm::StringRef constraints, mlir::ValueRange operands,
                        bool hasEffects = true);
   void effect(llvm::StringRef text, llvm::StringRef constraints, mlir::ValueRange operands);
