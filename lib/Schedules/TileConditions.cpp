@@ -74,7 +74,7 @@ static std::string objectionToSizes(func::FuncOp function, const Product &produc
   return found;
 }
 
-/// An execution layout has one slot for each block, and links of 32 bits.
+/// An execution layout has one slot for each block.
 static std::string objectionToFormat(FormatAttr format) {
   if (format.getMultiset())
     return "blocks may be stored twice, and a layout of tiles has one slot for each";

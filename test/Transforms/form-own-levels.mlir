@@ -5,6 +5,8 @@
 // RUN: sed 's/256/192/g' %s | lacis-compile - --target=cuda:sm_90a --emit=tiles -o - | FileCheck %s --check-prefix=HALF
 // RUN: sed 's/-> (i floordiv 256 : dense, j floordiv 256/-> (j floordiv 256 : dense, i floordiv 256/' %s | lacis-compile - --target=cuda:sm_90a --emit=tiles -o - | FileCheck %s --check-prefix=LINK
 // RUN: lacis-compile %s --target=cuda:sm_90a --emit=ptx -o - | FileCheck %s --check-prefix=PTX
+// RUN: sed 's/j floordiv 256 : compressed/&<pos=i64, crd=i64>/' %s | lacis-compile - --target=cuda:sm_90a --emit=buffers -o - | FileCheck %s --check-prefix=WIDE
+// RUN: sed 's/j floordiv 256 : compressed/&<pos=i64, crd=i64>/' %s | lacis-compile - --target=cuda:sm_90a --emit=ptx -o - | FileCheck %s --check-prefix=UNIFORM
 
 // Stored blocks of several tiles: both roles walk the levels of the format itself. A block of threads has 128 rows of a
 // stored block, two consumers 64 each; a round brings 64 columns of x, which they share, and their two tiles. The products
@@ -47,6 +49,17 @@
 // LINK:          lacis.load_tile %arg0[%[[SLOT]],
 // PTX:           wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16
 // PTX-NOT:       st.local
+// Positions of 64 bits count so; the copy engine gets rows and columns of 32, and all threads of a warp the same bounds.
+// WIDE:          %[[TOKEN:.*]] = arith.trunci %{{.*}} : i64 to i32
+// WIDE:          lacis.load_tile %{{.*}}[%[[TOKEN]], %{{.*}}] {{.*}} : !llvm.ptr[i32, i32]
+// WIDE:          } consumers 2 (
+// WIDE:          %[[NUMBER:.*]] = arith.trunci %{{.*}} : i64 to i32
+// WIDE:          lacis.mma %{{.*}}[%[[NUMBER]] : i32],
+// WIDE:          lacis.store_tile {{.*}} : !lacis.acc<64x256xf32> to !llvm.ptr[i32, i32]
+// UNIFORM-COUNT-2: ld.global.nc.b32
+// UNIFORM-COUNT-2: shfl.sync.idx.b32
+// UNIFORM:       or.b64
+// UNIFORM:       wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16
 
 #bsr = #lacis.format<(i, j) -> (i floordiv 256 : dense, j floordiv 256 : compressed, i mod 256 : dense, j mod 256 : dense)>
 func.func @product(%w: tensor<?x?xbf16, #bsr> {lacis.name = "w", lacis.divisible = array<i64: 256, 8>},

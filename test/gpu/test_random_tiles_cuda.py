@@ -13,6 +13,7 @@ from test_tile_schedules_cuda import blocked
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import conformance  # noqa: E402
+import drawn_steps  # noqa: E402
 import strategies  # noqa: E402
 import tally  # noqa: E402
 
@@ -41,7 +42,9 @@ def test_products_and_gradients(shard):
         dtype, target = draw.choice((torch.bfloat16, torch.float16)), draw.choice(("auto", families.AMPERE))
         case = f"{format.__name__}{block} {rows}x{columns} {tokens} {sparsity} {dtype} {target}"
         try:
-            kernel = check(format(*block), block, rows, columns, tokens, sparsity, dtype, target)
+            kernel = check(
+                drawn_steps.drawn_width(draw, format(*block)), block, rows, columns, tokens, sparsity, dtype, target
+            )
         except AssertionError as error:
             raise AssertionError(f"{case}: {error}") from None
         where = "on tensor cores" if "lacis.mma" in kernel.asm.get("tiles", "") else "in plain loops"

@@ -31,3 +31,9 @@ def drawn_kernel(draw, expression, operands, after, drawn_step, name, reason):
         return None, case
     tally.counts[f"drawn {name} on tiles"] += 1
     return kernel, case
+
+
+def drawn_width(draw, format):
+    """The format, or the same one whose positions have 64 bits."""
+    wide = lacis.Format.parse(str(format).replace("compressed", "compressed<pos=i64, crd=i64>"))
+    return wide if draw.random() < 0.25 else format

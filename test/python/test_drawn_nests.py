@@ -7,7 +7,7 @@ import random
 import pytest
 import tally
 import torch
-from drawn_steps import drawn_kernel
+from drawn_steps import drawn_kernel, drawn_width
 from test_out_dtype import BITS, is_near
 
 import lacis
@@ -57,7 +57,13 @@ def drawn_problem(draw):
         want = want + (bias.double() if output[1] == across else bias.double()[:, None])
     want = torch.relu(want) if after.activation else want
     want = want + residual.double() if after.residual is not None else want
-    return expression, lacis.pack(weight, format(*block)), x, dataclasses.replace(after, bias_axis=across), want
+    return (
+        expression,
+        lacis.pack(weight, drawn_width(draw, format(*block))),
+        x,
+        dataclasses.replace(after, bias_axis=across),
+        want,
+    )
 
 
 @pytest.mark.long

@@ -31,7 +31,6 @@ def compiled(format, expression="nk,bk->bn", shape=(128, 128), dtype=torch.bfloa
 
 BLOCKS = "(n, k) -> (n floordiv 64 : dense, k floordiv 64 : compressed{}, n mod 64 : dense, k mod 64 : dense)"
 MULTISET = lacis.Format.parse(BLOCKS.format("<unique=false>") + ", multiset")
-WIDE = lacis.Format.parse(BLOCKS.format("<pos=i64, crd=i64>"))
 REMARKS = {
     "entries": (dict(format=lacis.Csr), "entries are not stored in dense blocks"),
     "blocks": (dict(format=lacis.Bsr(24, 24), shape=(96, 96)), "stored blocks of 24 x 24 fill no tile"),
@@ -52,7 +51,6 @@ REMARKS = {
         dict(format=MULTISET),
         "blocks may be stored twice, and a layout of tiles has one slot for each",
     ),
-    "positions": (dict(format=WIDE), "positions have more than 32 bits"),
     "parts": (
         dict(format=lacis.decompose(ell=lacis.Ell(1), rest=lacis.Coo)),
         "no part of the sum has stored blocks that fill a tile",

@@ -264,6 +264,7 @@ LogicalResult LoopLowering::lowerStoreBlocks(OpBuilder &b, StoreBlocksOp op) {
   Value value = withoutPadding(b, loc, op.getTarget(), mapping.lookup(op.getValue()), rows, zero);
   if (op.getBatch()) { // all copies have the same padding
     Value before = copyRows(b, loc, op.getTarget(), mapping.lookup(op.getBatch()), matrix.blockRows);
+    before = castInteger(b, loc, before, rows[0].getType());
     for (Value &row : rows) {
       Value isNone = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, row, zero);
       row = arith::SelectOp::create(b, loc, isNone, row, arith::AddIOp::create(b, loc, row, before));
