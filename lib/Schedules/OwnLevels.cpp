@@ -14,7 +14,7 @@ static constexpr int64_t kTile = 64; // rows that a warpgroup multiplies, and ha
 std::optional<TilePanel> lacis::panelOfOwnLevels(const StoredBlock &block, TilePanel panel) {
   if (block.rows == 0 || block.rows % kTile != 0 || block.columns % kTile != 0)
     return std::nullopt;
-  if (block.rows % panel.rows != 0)
+  if (block.allRows % panel.rows != 0)
     panel.rows = kTile, panel.consumers = 1;
   panel.walksOwnLevels = true;
   return panel;
@@ -23,7 +23,7 @@ std::optional<TilePanel> lacis::panelOfOwnLevels(const StoredBlock &block, TileP
 /// The loop over the columns of a stored block, split into those of a round.
 static std::string cutDepth(ScheduleBuilder &schedule, Product &product, int64_t step) {
   LoopOp depth;
-  product.sum->walk([&](LoopOp loop) { depth = loop != product.sum ? loop : depth; });
+  product.sum->walk([&](LoopOp loop) { depth = depth || loop == product.sum ? depth : loop; }); // the innermost first
   std::string name = depth.getName().str();
   if (depth.getTrip() == step)
     return name;
@@ -44,32 +44,31 @@ void lacis::scheduleOwnLevels(ScheduleBuilder &schedule, Product &product, const
   llvm::append_range(order, rows.rows);
   order.push_back(columns);
   schedule.reorder(order);
-  constexpr std::array<StringLiteral, 2> units{"block.x", "block.z"}; // of stored blocks, and of panels in one
-  for (auto [panels, unit] : llvm::zip(rows.panels, units))
-    schedule.bind(panels, unit);
+  schedule.bind(rows.panels.front(), "block.x");
+  if (rows.panels.size() > 1) // in one stored block
+    schedule.bind(schedule.fuse(ArrayRef(rows.panels).drop_front()), "block.z");
   schedule.bind(schedule.fuse(around), "block.y");
   tile.insert(tile.end(), {columns, depth});
   markTiles(schedule, product, rows.consumers, rows.parts, sum, panel.stages, tile);
 }
 
-/// Splits a loop over rows, if they are more than so many; the names of the outer and of the inner loop, or no outer one.
-static std::pair<std::string, std::string> cut(ScheduleBuilder &schedule, const std::string &name, int64_t rows, int64_t size) {
-  if (rows == size)
-    return {"", name};
-  schedule.split(name, size);
-  return {name + "0", name + "1"};
-}
-
-void lacis::sampleOwnLevels(ScheduleBuilder &schedule, Product &product, const TilePanel &panel) {
-  StoredBlock block = product.block();
+void lacis::sampleOwnLevels(ScheduleBuilder &schedule, Product &product, TilePanel panel) {
   std::string entries = product.entries.getName().str();
-  auto [panels, rest] = cut(schedule, (product.rows + "1").str(), block.rows, panel.rows);
-  auto [consumers, rows] = cut(schedule, rest, panel.rows, kTile);
+  SmallVector<std::string> columns;
+  for (LoopOp loop : loopsOfBlock(product, product.columns))
+    columns.push_back(loop.getName().str());
+  if (product.block().isNested) // loops over columns may stand between those over rows
+    panel.rows = kTile, panel.consumers = 1;
+  TileRows rows = cutRows(schedule, panel, rowLoops(loopsOfBlock(product, product.rows)));
+  std::vector<std::string> around = rows.panels, tile = rows.rows; // tiles of a stored block are work of their own
+  around.insert(around.end(), columns.begin(), columns.end() - 1);
+  tile.push_back(columns.back());
   TileSum sum = cutSum(schedule, product, panel.step, entries);
   schedule.bind(entries, "block.x");
-  if (!panels.empty())
-    schedule.bind(panels, "block.y");
+  for (const std::string &loop : around)
+    schedule.bind(loop, "block.y");
   if (!sum.copies.empty())
     schedule.bind(sum.copies, "block.z");
-  markTiles(schedule, product, consumers, {}, sum.rounds, panel.stages, {rows, (product.columns + "1").str(), sum.depth});
+  tile.push_back(sum.depth);
+  markTiles(schedule, product, rows.consumers, {}, sum.rounds, panel.stages, tile);
 }

@@ -60,7 +60,9 @@ std::string lacis::completeSampled(ScheduleBuilder &schedule, const TileSizes &s
   StoredBlock block = product->block();
   auto eighths = nest.getFunction().getArgAttrOfType<IntegerAttr>(product->stored.getArgNumber(), "lacis.eighths");
   bool gathers = eighths && !product->isLeftAlong && !product->isRightAlong; // gathered tiles stand side by side
-  std::optional<SampledPanel> panel = sizes.sampled(block.rows, block.columns, gathers ? eighths.getInt() : 8);
+  std::optional<SampledPanel> panel;
+  if (!block.isNested)
+    panel = sizes.sampled(block.rows, block.columns, gathers ? eighths.getInt() : 8);
   TilePanel large = *sizes.panel(kLargest, kLargest);
   if (takesTf32(nest)) { // of which a line has half as many elements
     large.step /= 2;

@@ -111,13 +111,22 @@ static bool hasTileLoops(ArrayRef<LoopOp> chain, const Product &product, int64_t
          llvm::any_of(rowLoops(rows), [&](const RowLoop &loop) { return loop.unit == block; });
 }
 
+SmallVector<LoopOp> lacis::loopsOfBlock(const Product &product, StringRef letter) {
+  SmallVector<LoopOp> around;
+  for (auto loop = product.sum->getParentOfType<LoopOp>(); loop && loop != product.entries;
+       loop = loop->getParentOfType<LoopOp>())
+    around.insert(around.begin(), loop);
+  return loopsOf(around, letter);
+}
+
 /// The loops over the entries, and those over the two axes of a block and over the batch.
-static bool hasBlockLoops(Nest &nest, const Product &product, StoredBlock block) {
-  auto hasLoop = [&](StringRef letter, int64_t trip) {
-    LoopOp loop = nest.find((letter + "1").str());
-    return loop && loop.getTrip() == trip;
+static bool hasBlockLoops(const Product &product, StoredBlock block) {
+  auto haveLoops = [&](StringRef letter, int64_t trip) {
+    SmallVector<LoopOp> loops = loopsOfBlock(product, letter);
+    return (loops.size() == 1 || (loops.size() > 1 && block.isNested)) && loops.back().getTrip() == trip &&
+           llvm::all_of(loops, [](LoopOp loop) { return loop.getTrip().has_value(); });
   };
-  return hasLoop(product.rows, block.rows) && hasLoop(product.columns, block.columns) &&
+  return haveLoops(product.rows, block.rows) && haveLoops(product.columns, block.columns) &&
          product.batchLoops.size() == product.batch.size();
 }
 
@@ -142,7 +151,7 @@ std::string lacis::objectionToTiles(Nest &nest, Product &product, bool hasSizes)
   StoredBlock block = product.block();
   auto objectionToLoops = [&]() -> std::string {
     if (isSampled)
-      return hasBlockLoops(nest, product, block) ? "" : "the loops are not those over blocks and the two axes of a block";
+      return hasBlockLoops(product, block) ? "" : "the loops are not those over blocks and the two axes of a block";
     bool has = hasTileLoops(nest.mainChain(), product, block.rows);
     return has ? "" : "the loops are not those over blocks, the rows of a block, and columns";
   };

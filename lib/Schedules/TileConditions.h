@@ -22,6 +22,8 @@ struct RowLoop {
 llvm::SmallVector<RowLoop> rowLoops(llvm::ArrayRef<LoopOp> loops);
 /// The loops over the digits of `letter` in the chain.
 llvm::SmallVector<LoopOp> loopsOf(llvm::ArrayRef<LoopOp> chain, llvm::StringRef letter);
+/// Of a sampled product, those between the entries and the sum.
+llvm::SmallVector<LoopOp> loopsOfBlock(const Product &product, llvm::StringRef letter);
 
 /// Why tiles cannot take the product, or nothing where they can. `hasSizes`: there are tiles for its blocks.
 std::string objectionToTiles(Nest &nest, Product &product, bool hasSizes);

@@ -47,7 +47,7 @@ std::optional<TilePanel> panelOfOwnLevels(const StoredBlock &block, TilePanel pa
 /// Schedules a product over the levels of its own format.
 void scheduleOwnLevels(ScheduleBuilder &schedule, Product &product, const TilePanel &panel);
 /// The same of one that is sampled: a block of threads has rows of one stored block.
-void sampleOwnLevels(ScheduleBuilder &schedule, Product &product, const TilePanel &panel);
+void sampleOwnLevels(ScheduleBuilder &schedule, Product &product, TilePanel panel);
 
 } // namespace lacis
 

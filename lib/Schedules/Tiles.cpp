@@ -35,6 +35,7 @@ static std::pair<std::string, std::string> cutColumns(ScheduleBuilder &schedule,
   llvm::append_range(order, rows.rows);
   order.push_back(columns);
   schedule.reorder(order);
+  schedule.fuse(rows.panels); // levels may have cut them
   return {schedule.fuse(around), columns};
 }
 
@@ -177,8 +178,9 @@ static TilePanel asGiven(ScheduleBuilder &schedule, TilePanel panel, Product &pr
 /// The panel for the stored blocks of a product.
 static std::optional<TilePanel> panelOf(Nest &nest, Product &product, const TileSizes &sizes) {
   StoredBlock block = product.block();
-  std::optional<TilePanel> panel =
-      block.isMatrix ? sizes.panel(kLargest, kLargest) : sizes.panel(block.rows, block.columns);
+  std::optional<TilePanel> panel;
+  if (!block.isNested)
+    panel = block.isMatrix ? sizes.panel(kLargest, kLargest) : sizes.panel(block.rows, block.columns);
   if (!panel)
     panel = panelOfOwnLevels(block, *sizes.panel(kLargest, kLargest));
   return panel && takesTf32(nest) && panel->step == TilePanel::kHalves ? inSingles(*panel) : panel;

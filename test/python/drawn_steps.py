@@ -37,3 +37,15 @@ def drawn_width(draw, format):
     """The format, or the same one whose positions have 64 bits."""
     wide = lacis.Format.parse(str(format).replace("compressed", "compressed<pos=i64, crd=i64>"))
     return wide if draw.random() < 0.25 else format
+
+
+def drawn_blocks(draw):
+    """A format whose positions have several tiles, in levels of their own, and the size of all of them."""
+    (rows, down), (columns, across) = [(draw.choice((64, 128)), draw.randint(1, 3)) for _ in "ij"]
+    between = [f"i floordiv {rows} mod {down} : dense", f"j floordiv {columns} mod {across} : dense"]
+    draw.shuffle(between)
+    inner = [f"i mod {rows} : dense", f"j mod {columns} : dense"]
+    draw.shuffle(inner)
+    block = rows * down, columns * across
+    levels = [f"i floordiv {block[0]} : dense", f"j floordiv {block[1]} : compressed", *between, *inner]
+    return lacis.Format.parse(f"(i, j) -> ({', '.join(levels)})"), block

@@ -7,7 +7,7 @@ import random
 import pytest
 import tally
 import torch
-from drawn_steps import drawn_kernel, drawn_width
+from drawn_steps import drawn_blocks, drawn_kernel, drawn_width
 from test_out_dtype import BITS, is_near
 
 import lacis
@@ -37,8 +37,11 @@ def drawn_step(draw, step):
 
 def drawn_problem(draw):
     """A packed weight, the dense operand, an epilogue, and the result in float64."""
-    expression, format = draw.choice(ORDERS), draw.choice(FORMATS)
+    expression = draw.choice(ORDERS)
     block = draw.choice([(n, n) for n in (8, 16, 32, 64, 128, 192)] + [(64, 128), (32, 16), (256, 64)])
+    format = draw.choice(FORMATS)(*block)
+    if draw.random() < 0.2:
+        format, block = drawn_blocks(draw)
     rows, columns, tokens = 8 * draw.randint(1, 70), 8 * draw.randint(1, 70), 8 * draw.randint(1, 50)
     kept = torch.rand(-(-rows // block[0]), -(-columns // block[1])) < draw.choice((0.0, 0.3, 0.7, 1.0))
     kept = kept.repeat_interleave(block[0], 0).repeat_interleave(block[1], 1)[:rows, :columns]
@@ -59,7 +62,7 @@ def drawn_problem(draw):
     want = want + residual.double() if after.residual is not None else want
     return (
         expression,
-        lacis.pack(weight, drawn_width(draw, format(*block))),
+        lacis.pack(weight, drawn_width(draw, format)),
         x,
         dataclasses.replace(after, bias_axis=across),
         want,

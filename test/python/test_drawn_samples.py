@@ -8,7 +8,7 @@ import random
 import pytest
 import tally
 import torch
-from drawn_steps import drawn_kernel, drawn_width
+from drawn_steps import drawn_blocks, drawn_kernel, drawn_width
 from test_out_dtype import BITS, is_near
 
 import lacis
@@ -38,6 +38,9 @@ def drawn_step(draw, step, share):
 def drawn_problem(draw):
     """A pattern, two dense operands, an epilogue, and the values in float64 as a dense matrix."""
     expression, block = draw.choice(ORDERS), draw.choice(BLOCKS)
+    format = lacis.Bsr(*block)
+    if draw.random() < 0.2:
+        format, block = drawn_blocks(draw)
     rows, columns, tokens = 8 * draw.randint(1, 140), 8 * draw.randint(1, 140), 8 * draw.randint(1, 40)
     scaled = draw.random() < 0.3
     if scaled:  # what follows a sum stores no zeros behind the sizes
@@ -45,7 +48,7 @@ def drawn_problem(draw):
     kept = torch.rand(-(-rows // block[0]), -(-columns // block[1])) < draw.choice((0.0, 0.06, 0.3, 0.7, 1.0))
     mask = kept.repeat_interleave(block[0], 0).repeat_interleave(block[1], 1)[:rows, :columns]
     dtype = draw.choice((torch.bfloat16, torch.float16))
-    pattern = lacis.pack(mask.to(dtype), drawn_width(draw, lacis.Bsr(*block))).pattern
+    pattern = lacis.pack(mask.to(dtype), drawn_width(draw, format)).pattern
     sizes = {"i": rows, "j": columns, "b": tokens, "h": 3}
     left, right = expression.split("->")[0].split(",")[1:]
     one, other = (torch.randn(*(sizes[letter] for letter in operand)).to(dtype) for operand in (left, right))

@@ -46,7 +46,7 @@ namespace {
 struct Matrix {
   Value pointer;
   ArrayAttr shape;
-  int64_t blockRows = 0; // of a packed tensor
+  int64_t blockRows = 0, positionRows = 0; // of a packed tensor: of one block, and of all that a position has
 };
 } // namespace
 
@@ -90,11 +90,12 @@ static Matrix matrixOf(Value tensor, size_t indices, KernelArguments &arguments,
                   });
   if (isMatrix && source.kind != TensorSource::Output) {
     auto size = [&](LevelAttr level) { return arguments.sizeOfDim(source, level.getDigits()[0].axis); };
-    return {arguments.array(source, "values"), b.getArrayAttr({size(levels[0]), size(levels[1])}), 0};
+    return {arguments.array(source, "values"), b.getArrayAttr({size(levels[0]), size(levels[1])})};
   }
   if (levels.size() < 2 || !levels.back().isStaticDense() || !levels[levels.size() - 2].isStaticDense())
     return {};
   int64_t rows = levels[levels.size() - 2].getDigits()[0].mod;
+  int64_t positionRows = rows * llvm::product_of(ArrayRef(blockOf(format)).drop_back(2));
   SizeAttr columns = arguments.constantSize(levels.back().getDigits()[0].mod);
   unsigned copies = format.getNumBatchLevels();
   if (source.kind != TensorSource::Output) {
@@ -102,15 +103,15 @@ static Matrix matrixOf(Value tensor, size_t indices, KernelArguments &arguments,
     SizeAttr all = arguments.sizeOfArray(source, "values", 0);
     for (unsigned axis = 1; axis <= copies; ++axis)
       all = all.times(arguments.sizeOfArray(source, "values", axis));
-    return {pointer, b.getArrayAttr({all.times(rows), columns}), rows};
+    return {pointer, b.getArrayAttr({all.times(positionRows), columns}), rows, positionRows};
   }
   Value pattern = patternOf(tensor);
   if (!pattern)
     return {};
-  SizeAttr all = arguments.slots(sourceOf(pattern, workspaces), format).times(rows);
+  SizeAttr all = arguments.slots(sourceOf(pattern, workspaces), format).times(positionRows);
   for (LevelAttr level : format.getLevels().take_front(copies))
     all = all.times(arguments.sizeOfDim(sourceOf(pattern, workspaces), level.getDigits()[0].axis));
-  return {arguments.pointer(source), b.getArrayAttr({all, columns}), rows};
+  return {arguments.pointer(source), b.getArrayAttr({all, columns}), rows, positionRows};
 }
 
 /// Position, row and column of a stored block become row and column; a matrix is one block, and a vector one row.
@@ -145,7 +146,7 @@ LogicalResult LoopLowering::lowerLoadTile(OpBuilder &b, LoadTileOp op) {
   if (!matrix.pointer)
     return op.emitError("load_tile: the format of the source does not end in a stored block of two dense levels");
   SmallVector<Value> indices = mapped(op.getIndices());
-  Value before = takeCopy(b, op.getLoc(), op.getSource(), indices, matrix.blockRows);
+  Value before = takeCopy(b, op.getLoc(), op.getSource(), indices, matrix.positionRows);
   indices = flattened(b, op.getLoc(), indices, matrix);
   if (before)
     indices[0] = arith::AddIOp::create(b, op.getLoc(), indices[0], before);
@@ -232,7 +233,7 @@ LogicalResult LoopLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
   if (!matrix.pointer)
     return op.emitError("store_tile: the target is dense, or sampled on a pattern that ends in a stored block");
   SmallVector<Value> indices = mapped(op.getIndices());
-  Value before = takeCopy(b, op.getLoc(), op.getTarget(), indices, matrix.blockRows);
+  Value before = takeCopy(b, op.getLoc(), op.getTarget(), indices, matrix.positionRows);
   indices = flattened(b, op.getLoc(), indices, matrix);
   Value value = mapping.lookup(op.getValue());
   if (matrix.blockRows)
@@ -263,7 +264,7 @@ LogicalResult LoopLowering::lowerStoreBlocks(OpBuilder &b, StoreBlocksOp op) {
   Value zero = arith::ConstantOp::create(b, loc, b.getIntegerAttr(rows[0].getType(), 0));
   Value value = withoutPadding(b, loc, op.getTarget(), mapping.lookup(op.getValue()), rows, zero);
   if (op.getBatch()) { // all copies have the same padding
-    Value before = copyRows(b, loc, op.getTarget(), mapping.lookup(op.getBatch()), matrix.blockRows);
+    Value before = copyRows(b, loc, op.getTarget(), mapping.lookup(op.getBatch()), matrix.positionRows);
     before = castInteger(b, loc, before, rows[0].getType());
     for (Value &row : rows) {
       Value isNone = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, row, zero);

@@ -30,6 +30,8 @@ Value Letter::digit(OpBuilder &b, Location loc, int64_t div, int64_t mod) const 
   for (const auto &[digit, value] : digits)
     if (digit.div == div && digit.mod == mod)
       return value;
+  if (mod == 1)
+    return constant(b, loc, 0);
   Value result = coordinate;
   if (div != 1)
     result = arith::DivUIOp::create(b, loc, result, constant(b, loc, div));
@@ -101,9 +103,13 @@ LoopName LevelWalk::loopName(unsigned number) const {
 }
 
 std::string LevelWalk::nameOf(Digit digit) const {
+  auto isAbove = [&](Digit other) { // one of a single coordinate is the lower of two that divide alike
+    bool isAlike = other.div == digit.div && digit.mod == 1 && other.mod != 1;
+    return other.axis == digit.axis && (other.div > digit.div || isAlike);
+  };
   unsigned rank = 0; // how many digits of the axis are more significant
-  for (LevelAttr other : format.getLevels())
-    rank += llvm::count_if(other.getDigits(), [&](Digit d) { return d.axis == digit.axis && d.div > digit.div; });
+  for (LevelAttr level : format.getLevels())
+    rank += llvm::count_if(level.getDigits(), isAbove);
   return digitName(axes[digit.axis]->name, rank, digitsOf(digit.axis));
 }
 

@@ -130,8 +130,8 @@ Value DistributeTiles::again(Statement &in, Value value) {
     in.numbers.map(value, digit);
     return digit;
   }
-  for (Value operand : op->getOperands())
-    in.numbers.map(operand, again(in, operand));
+  for (Value taken : takenBy(op))
+    in.numbers.map(taken, again(in, taken));
   auto read = dyn_cast<ReadOp>(op);
   bool isElement = read && in.isBehind && read.getIndices().size() > 1;
   bool isIndex = isa<arith::AddIOp>(op) && value.getType().isIndex();

@@ -13,18 +13,11 @@
 using namespace mlir;
 using namespace lacis;
 
-/// The levels of a stored block; of a dense matrix, which is one block, all.
-static size_t levelsOfBlock(FormatAttr format) {
-  bool isDense = llvm::all_of(format.getLevels(), [](LevelAttr level) {
-    return level.getExtent().coversDomain() && level.getCoordinate().isImplicit();
-  });
-  return isDense ? format.getLevels().size() : format.getNumTileLevels();
-}
-
-/// A place in a stored block of the tensor, whose levels are behind the position; of values in copies that is behind the copy.
+/// A place in a stored block of the tensor, whose levels, the last two, are behind the position; of values in copies that is
+/// behind the copy. A dense matrix is one block.
 static std::optional<Access> placeInBlock(Operation *op, Value tensor, Value position, Value copy) {
   Access found;
-  for (size_t below = levelsOfBlock(formatOf(tensor)); below > 0; --below) {
+  for (unsigned below = 0; below < 2; ++below) {
     auto level = position.getDefiningOp<LocateOp>();
     if (!level || level.getDigits().size() != 1)
       return std::nullopt;

@@ -95,7 +95,7 @@ LogicalResult StatementRoles::readLoops() {
   items = *around;
   LogicalResult ok = success();
   groups->walk([&](LoopOp loop) {
-    if (loop == groups || loop == rounds.parts || loop.getOperation() == round.getOperation())
+    if (loop == groups || rounds.contain(loop))
       return;
     bool isGathered = round->isAncestor(loop) && letterOf(loop.getName()) == letterOf(round.getName());
     if (!loop.getTrip())

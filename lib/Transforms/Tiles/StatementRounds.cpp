@@ -24,7 +24,7 @@ static ValueRange carriedIn(Operation *loop) {
   return ValueRange(loop->getRegion(0).getArguments().take_back(loop->getNumResults()));
 }
 
-Rounds Rounds::of(LoopOpInterface loop) { return {loop, tilesOfRound(loop)}; }
+Rounds Rounds::of(LoopOpInterface loop) { return {loop, loopsOfRound(loop)}; }
 
 int64_t Rounds::gathered() {
   LevelLoopOp walk = positions();
@@ -63,27 +63,25 @@ Operation *Rounds::open(OpBuilder &b, StagedBoxes &boxes, RoleScalars &scalars, 
     return made;
   }
   Operation *made = openAgain(b, loop, scalars, carried);
-  setPlaces(places, carriedIn(made).take_front(places.size()));
   b = OpBuilder::atBlockEnd(&made->getRegion(0).front());
-  if (!parts)
-    return made;
-  Value trip = arith::ConstantIndexOp::create(b, loc, *parts.getTrip());
-  auto inner = LoopOp::create(b, loc, parts.getLoopName(), trip, SmallVector<Value>(carriedIn(made)));
-  scalars.map(parts.getCoordinate(), inner.getCoordinate());
-  setPlaces(places, inner.getIterArgs().take_front(places.size()));
-  b = OpBuilder::atBlockEnd(inner.getBlock());
-  return inner;
+  for (LoopOpInterface each : inside) {
+    made = openAgain(b, each, scalars, SmallVector<Value>(carriedIn(made)));
+    b = OpBuilder::atBlockEnd(&made->getRegion(0).front());
+  }
+  setPlaces(places, carriedIn(made).take_front(places.size()));
+  return made;
 }
 
 ValueRange Rounds::close(OpBuilder &b, Operation *innermost, ValueRange values) {
   YieldOp::create(b, innermost->getLoc(), values);
-  b.setInsertionPointAfter(innermost);
-  if (!parts)
-    return innermost->getResults();
-  Operation *around = innermost->getParentOp();
-  YieldOp::create(b, innermost->getLoc(), innermost->getResults());
-  b.setInsertionPointAfter(around);
-  return around->getResults();
+  Operation *done = innermost;
+  for (size_t left = inside.size(); left > 0; --left) {
+    b.setInsertionPointAfter(done);
+    YieldOp::create(b, done->getLoc(), done->getResults());
+    done = done->getParentOp();
+  }
+  b.setInsertionPointAfter(done);
+  return done->getResults();
 }
 
 Rounds::Span Rounds::span(OpBuilder &b, RoleScalars &scalars) {
@@ -98,8 +96,8 @@ Rounds::Span Rounds::span(OpBuilder &b, RoleScalars &scalars) {
     Value upper = scalars.get(b, cast<LoopOp>(*loop).getUpper());
     found = {arith::ConstantIndexOp::create(b, loc, 0), upper, upper};
   }
-  if (parts)
-    found.count = arith::MulIOp::create(b, loc, found.count, arith::ConstantIndexOp::create(b, loc, *parts.getTrip()));
+  for (LoopOpInterface each : inside)
+    found.count = arith::MulIOp::create(b, loc, found.count, scalars.get(b, cast<LoopOp>(*each).getUpper()));
   if (int64_t times = gathered(); times > 1) {
     found.count = arith::AddIOp::create(b, loc, found.count, arith::ConstantIndexOp::create(b, loc, times - 1));
     found.count = arith::DivUIOp::create(b, loc, found.count, arith::ConstantIndexOp::create(b, loc, times));
@@ -123,10 +121,11 @@ void Rounds::placeAt(OpBuilder &b, RoleScalars &scalars, const Span &span, Value
     return gatherAt(b, scalars, span, number);
   Location loc = loop.getLoc();
   Value position = number;
-  if (parts) {
-    Value trip = arith::ConstantIndexOp::create(b, loc, *parts.getTrip());
-    position = arith::DivUIOp::create(b, loc, number, trip);
-    scalars.map(parts.getCoordinate(), arith::RemUIOp::create(b, loc, number, trip));
+  for (LoopOpInterface each : llvm::reverse(inside)) {
+    auto own = cast<LoopOp>(*each);
+    Value trip = scalars.get(b, own.getUpper()), left = position;
+    position = arith::DivUIOp::create(b, loc, left, trip);
+    scalars.map(own.getCoordinate(), arith::RemUIOp::create(b, loc, left, trip));
   }
   if (!positions())
     return scalars.map(cast<LoopOp>(*loop).getCoordinate(), position);
@@ -204,7 +203,7 @@ void StatementRounds::findStates() {
 
 /// Products of what a round made with what it brought.
 LogicalResult StatementRounds::findPostponed() {
-  bool isSkewed = rounds.positions() && rounds.positions().getSkewed();
+  bool isSkewed = rounds.positions() && rounds.positions().getSkewed() && rounds.areCounted();
   for (const CarriedSum &own : isSkewed ? sumsToPostpone(round) : SmallVector<CarriedSum>())
     statements.postpone(own);
   if (isSkewed != statements.hasPostponed())

@@ -9,14 +9,17 @@
 namespace lacis {
 
 /// The loop over the positions of a row, or over parts of a dense axis; where a stored block has the columns of several
-/// tiles, those walk it one after another, each a round of its own.
+/// tiles, or a level below has positions, loops inside make a round of each.
 struct Rounds {
   LoopOpInterface loop;
-  LoopOp parts; // or null
+  llvm::SmallVector<LoopOpInterface> inside; // outermost first
 
   /// The loops that a nest has around the statements of a round.
   static Rounds of(LoopOpInterface loop);
-  mlir::Block *statements() { return parts ? parts.getBlock() : &loop->getRegion(0).front(); }
+  mlir::Block *statements() { return &(inside.empty() ? loop : inside.back())->getRegion(0).front(); }
+  bool contain(LoopOp other) { return other == loop || llvm::is_contained(inside, other); }
+  /// Is the number of a round enough to know its place?
+  bool areCounted() { return llvm::all_of(inside, llvm::IsaPred<LoopOp>); }
   /// The loop, or null where it is over parts of a dense axis.
   LevelLoopOp positions() { return mlir::dyn_cast<LevelLoopOp>(*loop); }
   /// How many neighbouring positions of an execution layout are one round, whose columns stand side by side in a tile.

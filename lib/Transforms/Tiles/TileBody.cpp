@@ -147,6 +147,10 @@ LogicalResult TileBody::findRounds() {
   if (rounds.empty())
     return sum->emitError("tiles: all of the sum is one tile; split its loop");
   depth = cast<LoopOp>(loop);
+  for (Operation &op : *depth.getBlock())
+    if (auto inside = dyn_cast<LoopOpInterface>(op))
+      return op.emitError("tiles: loop '") << inside.getName() << "' stands inside of the one over the depth of a tile, which "
+                                              "is the innermost of the sum";
   return success();
 }
 

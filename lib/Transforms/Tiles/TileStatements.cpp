@@ -6,6 +6,7 @@
 #include "KeptTiles.h"
 #include "TileFactors.h"
 #include "TileVectors.h"
+#include "lacis/Dialect/Lacis/IR/Follows.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
 
@@ -22,8 +23,8 @@ Value RoleScalars::get(OpBuilder &b, Value number) {
   Operation *op = number.getDefiningOp();
   if (!op || !replaced->isProperAncestor(op))
     return number;
-  for (Value operand : op->getOperands())
-    mapping.map(operand, get(b, operand));
+  for (Value taken : takenBy(op))
+    mapping.map(taken, get(b, taken));
   Operation *made = b.clone(*op, mapping);
   SmallVector<Value> folded;
   if (succeeded(b.tryFold(made, folded)) && !folded.empty()) {

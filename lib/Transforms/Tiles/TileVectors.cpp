@@ -25,9 +25,9 @@ static bool beginsRowsAtChunks(ReadOp read) {
 }
 
 /// The outermost loop of the statement that the operation is part of.
-static LoopOp statementOf(Operation *op, LoopOp groups, LoopOp parts) {
+static LoopOp statementOf(Operation *op, LoopOp groups, Rounds &rounds) {
   LoopOp found;
-  auto isAround = [&](LoopOp loop) { return !loop || loop == groups || loop == parts; };
+  auto isAround = [&](LoopOp loop) { return !loop || loop == groups || rounds.contain(loop); };
   for (auto loop = op->getParentOfType<LoopOp>(); !isAround(loop); loop = loop->getParentOfType<LoopOp>())
     found = loop;
   return found;
@@ -72,7 +72,7 @@ FailureOr<SmallVector<ReadOp>> lacis::findVectors(LoopOp groups, Rounds rounds, 
   WalkResult found = groups->walk([&](ReadOp read) -> WalkResult {
     if (!isa<BlockArgument>(read.getTensor()) || boxes.contains(read) || isNumber(read, variance))
       return WalkResult::advance();
-    LoopOp statement = statementOf(read, groups, rounds.parts);
+    LoopOp statement = statementOf(read, groups, rounds);
     if (!statement)
       return refuseStatement(read);
     Value coordinate = coordinateOf(read, variance);
@@ -89,7 +89,7 @@ FailureOr<SmallVector<ReadOp>> lacis::findVectors(LoopOp groups, Rounds rounds, 
   for (ReadOp vector : columns) {
     if (isInOneRun && !beginsRowsAtChunks(vector)) // the statement loads it
       continue;
-    ReadOp beside = besideOf(statementOf(vector, groups, rounds.parts), rounds, boxes);
+    ReadOp beside = besideOf(statementOf(vector, groups, rounds), rounds, boxes);
     if (!beside)
       return refuseStatement(vector);
     boxes.addVector(vector, beside, variance);

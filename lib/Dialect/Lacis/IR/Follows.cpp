@@ -4,10 +4,18 @@
 #include "lacis/Dialect/Lacis/IR/Follows.h"
 
 #include "mlir/IR/Operation.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
+
+llvm::SetVector<Value> lacis::takenBy(Operation *op) {
+  llvm::SetVector<Value> taken;
+  taken.insert_range(op->getOperands());
+  getUsedValuesDefinedAbove(op->getRegions(), taken);
+  return taken;
+}
 
 bool lacis::followsFrom(Value value, llvm::function_ref<bool(Value)> isSource) {
   llvm::SmallVector<Value> left{value};
@@ -17,7 +25,7 @@ bool lacis::followsFrom(Value value, llvm::function_ref<bool(Value)> isSource) {
     if (isSource(next))
       return true;
     if (Operation *op = next.getDefiningOp(); op && seen.insert(op).second)
-      llvm::append_range(left, op->getOperands());
+      llvm::append_range(left, takenBy(op));
   }
   return false;
 }

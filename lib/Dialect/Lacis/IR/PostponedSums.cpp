@@ -17,17 +17,22 @@ using namespace lacis;
 
 static Block *bodyOf(Operation *loop) { return &loop->getRegion(0).front(); }
 
-LoopOp lacis::tilesOfRound(LoopOpInterface round) {
-  auto inside = bodyOf(round)->getOps<LoopOp>();
-  if (!llvm::hasSingleElement(inside))
-    return {};
-  LoopOp only = *inside.begin(); // loops of a statement begin with the rows
-  return letterOf(only.getName()) == letterOf(round.getName()) ? only : LoopOp();
+SmallVector<LoopOpInterface> lacis::loopsOfRound(LoopOpInterface round) {
+  SmallVector<LoopOpInterface> found;
+  for (Operation *around = round;; around = found.back()) {
+    auto inside = bodyOf(around)->getOps<LoopOpInterface>();
+    if (!llvm::hasSingleElement(inside))
+      return found;
+    LoopOpInterface only = *inside.begin(); // loops of a statement begin with the rows
+    if (letterOf(only.getName()) != letterOf(round.getName()))
+      return found;
+    found.push_back(only);
+  }
 }
 
 static Block *statementsOf(LoopOpInterface round) {
-  LoopOp tiles = tilesOfRound(round);
-  return tiles ? tiles.getBlock() : bodyOf(round);
+  SmallVector<LoopOpInterface> inside = loopsOfRound(round);
+  return bodyOf(inside.empty() ? round : inside.back());
 }
 
 std::optional<CarriedSum> lacis::carriedSum(LoopOpInterface round, Value tensor) {
@@ -48,10 +53,11 @@ std::optional<CarriedSum> lacis::carriedSum(LoopOpInterface round, Value tensor)
 }
 
 bool lacis::changesInRound(Value number, LoopOpInterface round) {
-  LoopOp tiles = tilesOfRound(round);
+  SmallVector<LoopOpInterface> loops = loopsOfRound(round);
+  loops.push_back(round);
   return followsFrom(number, [&](Value from) {
     auto own = dyn_cast<BlockArgument>(from);
-    return own && (own.getOwner() == bodyOf(round) || (tiles && own.getOwner() == tiles.getBlock()));
+    return own && llvm::any_of(loops, [&](Operation *loop) { return own.getOwner() == bodyOf(loop); });
   });
 }
 

@@ -57,10 +57,10 @@ static bool findLetters(Product &found, ArrayAttr output, ArrayAttr left, ArrayA
   return true;
 }
 
-/// The two levels of a stored block, in the order of the values; nullopt where there are not just these.
+/// The last two levels, in the order of the values; nullopt where they are no block.
 static std::optional<std::pair<Digit, Digit>> blockDigits(FormatAttr format) {
   ArrayRef<LevelAttr> levels = format.getLevels();
-  if (format.getAxes().size() != 2 + format.getNumBatchLevels() || format.getNumTileLevels() != 2)
+  if (format.getAxes().size() != 2 + format.getNumBatchLevels() || format.getNumTileLevels() < 2)
     return std::nullopt;
   ArrayRef<Digit> first = levels[levels.size() - 2].getDigits(), last = levels.back().getDigits();
   if (first.size() != 1 || last.size() != 1 || first[0].div != 1 || last[0].div != 1 || first[0].axis == last[0].axis)
@@ -101,7 +101,13 @@ StoredBlock Product::block() const {
   if (!digits)
     return {};
   auto [first, last] = *digits;
-  return isOfRows(first) ? StoredBlock{first.mod, last.mod, false} : StoredBlock{last.mod, first.mod, true};
+  StoredBlock found = isOfRows(first) ? StoredBlock{first.mod, last.mod, false} : StoredBlock{last.mod, first.mod, true};
+  found.isNested = format().getNumTileLevels() > 2;
+  found.allRows = 1;
+  for (LevelAttr level : levels.take_back(format().getNumTileLevels()))
+    if (Digit digit = level.getDigits()[0]; isOfRows(digit))
+      found.allRows *= digit.mod;
+  return found;
 }
 
 /// A sum over a batch may stand around that over k.
@@ -210,8 +216,10 @@ static Value resultOf(Value value) {
 
 /// The sum and the one store of the output.
 static bool findSum(Product &product, const NestParts &parts, bool isSampled) {
-  ArrayRef<Operation *> sums = parts.walks.empty() ? ArrayRef(parts.sums).take_front(1) : ArrayRef(parts.walks);
-  if (sums.size() != 1 || sums[0]->getNumResults() != 1 || parts.stores.size() != 1 || (isSampled && !parts.walks.empty()))
+  ArrayRef<Operation *> sums = parts.walks.empty() ? ArrayRef(parts.sums) : ArrayRef(parts.walks);
+  auto isInside = [&](Operation *walk) { return walk == sums[0] || sums[0]->isProperAncestor(walk); };
+  if (sums.empty() || sums[0]->getNumResults() != 1 || parts.stores.size() != 1 || !llvm::all_of(parts.walks, isInside) ||
+      (isSampled && !parts.walks.empty()))
     return false;
   product.sum = sums[0];
   product.write = dyn_cast<WriteOp>(parts.stores[0]);

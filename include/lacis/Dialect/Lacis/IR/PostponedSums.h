@@ -8,8 +8,9 @@
 
 namespace lacis {
 
-/// The loop that a round has around its statements: a stored block of several tiles has one tile a round of it; or null.
-LoopOp tilesOfRound(LoopOpInterface round);
+/// The loops that a round has around its statements, outermost first: over the tiles of a stored block, each a round of its
+/// own, or over the positions of a level below.
+llvm::SmallVector<LoopOpInterface> loopsOfRound(LoopOpInterface round);
 /// Does the number follow from those of a round, or of a tile of it?
 bool changesInRound(mlir::Value number, LoopOpInterface round);
 /// The conditions of the guards that stand right around an operation, outermost first.

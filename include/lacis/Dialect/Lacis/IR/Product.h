@@ -9,11 +9,14 @@
 
 namespace lacis {
 
-/// Stored blocks by the letters of a product: their rows, and their columns, along k, or along n where it is sampled.
+/// Stored blocks by the letters of a product: their rows, and their columns, along k, or along n where it is sampled. Where
+/// more levels than two are dense, a block is what the last two have, of which a position has several.
 struct StoredBlock {
   int64_t rows = 0, columns = 0; // 0: not dense in these two
   bool transposed = false;       // neighbours in memory are neighbours along the rows
   bool isMatrix = false;         // all of a dense matrix, of no fixed size: rows and columns are 0
+  bool isNested = false;         // in a larger block
+  int64_t allRows = 0;           // of that
 };
 
 /// c[h, m, n] = finish(initial + sum over k of a[h, m, k] b[h, n, k]): a contraction of three operands, by which of them
