@@ -29,21 +29,28 @@ static const struct {
 };
 
 /// How tiles become instructions, by the first of these that the target's name begins with, in blocks with so much shared
-/// memory. An architecture with instructions of its own adds a line. What the first of two passes leaves is the second
-/// one's.
-static const struct {
+/// memory; and whether warps multiply tiles, else their loops are what runs. An architecture with instructions of its own
+/// adds a line. What the first of two passes leaves is the second one's.
+static const struct TileLowering {
   StringLiteral target;
   void (*add)(OpPassManager &pm, int64_t blockBytes);
+  bool hasWarpTiles = true;
 } kTileLowerings[] = {
     {"cuda:sm_90a",
      [](OpPassManager &pm, int64_t blockBytes) {
        pm.addPass(createLacisLowerTilesHopper());
        pm.addPass(createLacisLowerTilesAmpere({blockBytes}));
      }},
-    {"cuda:sm_7", [](OpPassManager &pm, int64_t) { pm.addPass(createLacisLowerTilesPlain()); }},
+    {"cuda:sm_7", [](OpPassManager &pm, int64_t) { pm.addPass(createLacisLowerTilesPlain()); }, /*hasWarpTiles=*/false},
     {"cuda:sm_", [](OpPassManager &pm, int64_t blockBytes) { pm.addPass(createLacisLowerTilesAmpere({blockBytes})); }},
-    {"cpu", [](OpPassManager &pm, int64_t) { pm.addPass(createLacisLowerTilesPlain()); }},
+    {"cpu", [](OpPassManager &pm, int64_t) { pm.addPass(createLacisLowerTilesPlain()); }, /*hasWarpTiles=*/false},
 };
+
+/// That of a target; null where none is known.
+static const TileLowering *tileLoweringOf(StringRef target) {
+  const auto *found = llvm::find_if(kTileLowerings, [&](const auto &own) { return target.starts_with(own.target); });
+  return found == std::end(kTileLowerings) ? nullptr : found;
+}
 
 /// Where a kernel can wait for the one before it: from sm_90 on.
 static constexpr StringLiteral kOverlapping[] = {"cuda:sm_9", "cuda:sm_1"};
@@ -70,7 +77,8 @@ void lacis::buildToTiles(OpPassManager &pm, StringRef target) {
   pm.addPass(createLacisResolveKinds());
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(createLacisFormTiles());
-  functions.addPass(createLacisFormWarpTiles());
+  if (const TileLowering *lowering = tileLoweringOf(target); !lowering || lowering->hasWarpTiles)
+    functions.addPass(createLacisFormWarpTiles());
   verifyStage(pm, "tiles");
 }
 
@@ -99,8 +107,7 @@ void lacis::buildToTarget(OpPassManager &pm, StringRef target) {
     if (map.family == target.split(':').first)
       map.add(pm);
   // Last: general passes would move instructions between asynchronous products.
-  auto fits = [&](const auto &lowering) { return target.starts_with(lowering.target); };
-  if (const auto *lowering = llvm::find_if(kTileLowerings, fits); lowering != std::end(kTileLowerings))
+  if (const TileLowering *lowering = tileLoweringOf(target))
     lowering->add(pm, blockBytesOf(target));
   if (llvm::any_of(kOverlapping, [&](StringRef prefix) { return target.starts_with(prefix); }))
     pm.addPass(createLacisOverlapLaunches());

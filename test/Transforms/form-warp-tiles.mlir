@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-apply-steps=target=cuda -lacis-form-warp-tiles | FileCheck %s
+// RUN: lacis-opt %s -lacis-apply-steps=target=cuda | lacis-compile - --from=loops --target=cpu --emit=tiles -o - | FileCheck %s --check-prefix=LOOPS
+// RUN: lacis-opt %s -lacis-apply-steps=target=cuda | lacis-compile - --from=loops --target=cuda:sm_75 --emit=tiles -o - | FileCheck %s --check-prefix=LOOPS
 
 // One 16 x 16 block a round: each lane reads four neighbours of two rows of it and of one vector, and holds four sums.
 // CHECK-LABEL: func.func @tiles(
@@ -15,6 +17,11 @@
 // CHECK:           } reduce<add>
 // CHECK-COUNT-4:   lacis.write
 // CHECK:         } bind<lane>
+// Where warps multiply no such tiles, the loops are what runs.
+// LOOPS-NOT:     nvvm.mma
+// LOOPS:         } mma<depth> reduce<add>
+// LOOPS:         } mma<columns>
+// LOOPS:         } mma<rows>
 #bsr = #lacis.format<(i, j) -> (i floordiv 16 : dense, j floordiv 16 : compressed, i mod 16 : dense, j mod 16 : dense)>
 func.func @tiles(%w: tensor<?x?xbf16, #bsr> {lacis.name = "w", lacis.axes = ["i", "j"]},
                  %x: tensor<?x?xbf16> {lacis.name = "x", lacis.axes = ["b", "j"]},
