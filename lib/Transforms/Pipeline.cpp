@@ -29,21 +29,21 @@ static const struct {
 };
 
 /// How tiles become instructions, by the first of these that the target's name begins with, in blocks with so much shared
-/// memory; and whether warps multiply tiles, else their loops are what runs. An architecture with instructions of its own
-/// adds a line. What the first of two passes leaves is the second one's.
+/// memory; and whether there are warps, which multiply tiles, else their loops are what runs. An architecture with
+/// instructions of its own adds a line. What the first of two passes leaves is the second one's.
 static const struct TileLowering {
   StringLiteral target;
   void (*add)(OpPassManager &pm, int64_t blockBytes);
-  bool hasWarpTiles = true;
+  bool hasWarps = true;
 } kTileLowerings[] = {
     {"cuda:sm_90a",
      [](OpPassManager &pm, int64_t blockBytes) {
        pm.addPass(createLacisLowerTilesHopper());
        pm.addPass(createLacisLowerTilesAmpere({blockBytes}));
      }},
-    {"cuda:sm_7", [](OpPassManager &pm, int64_t) { pm.addPass(createLacisLowerTilesPlain()); }, /*hasWarpTiles=*/false},
+    {"cuda:sm_7", [](OpPassManager &pm, int64_t) { pm.addPass(createLacisLowerTilesPlain()); }},
     {"cuda:sm_", [](OpPassManager &pm, int64_t blockBytes) { pm.addPass(createLacisLowerTilesAmpere({blockBytes})); }},
-    {"cpu", [](OpPassManager &pm, int64_t) { pm.addPass(createLacisLowerTilesPlain()); }, /*hasWarpTiles=*/false},
+    {"cpu", [](OpPassManager &pm, int64_t) { pm.addPass(createLacisLowerTilesPlain()); }, /*hasWarps=*/false},
 };
 
 /// That of a target; null where none is known.
@@ -77,7 +77,7 @@ void lacis::buildToTiles(OpPassManager &pm, StringRef target) {
   pm.addPass(createLacisResolveKinds());
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(createLacisFormTiles());
-  if (const TileLowering *lowering = tileLoweringOf(target); !lowering || lowering->hasWarpTiles)
+  if (const TileLowering *lowering = tileLoweringOf(target); !lowering || lowering->hasWarps)
     functions.addPass(createLacisFormWarpTiles());
   verifyStage(pm, "tiles");
 }

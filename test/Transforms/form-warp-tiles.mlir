@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-apply-steps=target=cuda -lacis-form-warp-tiles | FileCheck %s
 // RUN: lacis-opt %s -lacis-apply-steps=target=cuda | lacis-compile - --from=loops --target=cpu --emit=tiles -o - | FileCheck %s --check-prefix=LOOPS
-// RUN: lacis-opt %s -lacis-apply-steps=target=cuda | lacis-compile - --from=loops --target=cuda:sm_75 --emit=tiles -o - | FileCheck %s --check-prefix=LOOPS
 
 // One 16 x 16 block a round: each lane reads four neighbours of two rows of it and of one vector, and holds four sums.
 // CHECK-LABEL: func.func @tiles(
@@ -17,7 +16,7 @@
 // CHECK:           } reduce<add>
 // CHECK-COUNT-4:   lacis.write
 // CHECK:         } bind<lane>
-// Where warps multiply no such tiles, the loops are what runs.
+// Where there are no warps, the loops are what runs.
 // LOOPS-NOT:     nvvm.mma
 // LOOPS:         } mma<depth> reduce<add>
 // LOOPS:         } mma<columns>

@@ -50,8 +50,8 @@ def test_tiles_become_plain_loops(case, target, expression):
     assert "bar" in kernel.stages["ptx"] and not any(
         word in kernel.stages["ptx"] for word in ("mma.sync", "cp.async", "ldmatrix", "mbarrier")
     )
-    launch = kernel.info["launches"][-1]
-    assert launch["block"] == [64, 1, 1] and 0 < launch["shared"] <= 65536
+    launches = kernel.info["launches"]  # the last may add up parts of a sum, without tiles in shared memory
+    assert launches[-1]["block"] == [64, 1, 1] and 0 < max(each["shared"] for each in launches) <= 65536
 
 
 @pytest.mark.parametrize("case", mostly_long(list(CASES), "16"))
