@@ -36,6 +36,7 @@ TURNS = [
     for target in ("cuda:sm_80", "cuda:sm_89")
     for expression in ("ij,bj->bi", "ij,bi->bj", "ij,bi,bj->ij")
     if case != "8" or expression == "ij,bj->bi"
+    if case != "256" or expression != "ij,bi,bj->ij"  # columns of a sampled block that no tile has there
 ]
 SHORT = ("16", "cuda:sm_90a", "ij,bj->bi")  # whose kernel other tests have, on a CPU
 TURNS.append(SHORT)
