@@ -22,8 +22,7 @@ std::optional<TilePanel> lacis::panelOfOwnLevels(const StoredBlock &block, TileP
 
 /// The loop over the columns of a stored block, split into those of a round.
 static std::string cutDepth(ScheduleBuilder &schedule, Product &product, int64_t step) {
-  LoopOp depth;
-  product.sum->walk([&](LoopOp loop) { depth = depth || loop == product.sum ? depth : loop; }); // the innermost first
+  LoopOp depth = depthLoop(product);
   std::string name = depth.getName().str();
   if (depth.getTrip() == step)
     return name;

@@ -119,11 +119,20 @@ SmallVector<LoopOp> lacis::loopsOfBlock(const Product &product, StringRef letter
   return loopsOf(around, letter);
 }
 
+LoopOp lacis::depthLoop(const Product &product) {
+  LoopOp innermost;
+  product.sum->walk([&](LoopOp loop) { // post-order
+    innermost = loop;
+    return WalkResult::interrupt();
+  });
+  return innermost == product.sum ? LoopOp() : innermost;
+}
+
 /// The loops over the entries, and those over the two axes of a block and over the batch.
 static bool hasBlockLoops(const Product &product, StoredBlock block) {
   auto haveLoops = [&](StringRef letter, int64_t trip) {
     SmallVector<LoopOp> loops = loopsOfBlock(product, letter);
-    return (loops.size() == 1 || (loops.size() > 1 && block.isNested)) && loops.back().getTrip() == trip &&
+    return !loops.empty() && (loops.size() == 1 || block.isNested) && loops.back().getTrip() == trip &&
            llvm::all_of(loops, [](LoopOp loop) { return loop.getTrip().has_value(); });
   };
   return haveLoops(product.rows, block.rows) && haveLoops(product.columns, block.columns) &&

@@ -24,6 +24,8 @@ llvm::SmallVector<RowLoop> rowLoops(llvm::ArrayRef<LoopOp> loops);
 llvm::SmallVector<LoopOp> loopsOf(llvm::ArrayRef<LoopOp> chain, llvm::StringRef letter);
 /// Of a sampled product, those between the entries and the sum.
 llvm::SmallVector<LoopOp> loopsOfBlock(const Product &product, llvm::StringRef letter);
+/// The loop over the columns of a stored block, the innermost of the sum; null where the sum is one loop.
+LoopOp depthLoop(const Product &product);
 
 /// Why tiles cannot take the product, or nothing where they can. `hasSizes`: there are tiles for its blocks.
 std::string objectionToTiles(Nest &nest, Product &product, bool hasSizes);

@@ -53,10 +53,8 @@ static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const Til
   FormatAttr layout = layoutOfTiles(product, panel.rows, panel.step, stage, !panel.capacity, panel.isLinked);
   std::string sum = product.sumName().str();
   std::vector<std::string> tile;
-  product.sum->walk([&](LoopOp loop) {
-    if (loop != product.sum)
-      tile = {loop.getName().str()};
-  });
+  if (LoopOp depth = depthLoop(product))
+    tile.push_back(depth.getName().str());
   TileRows cut = cutRows(schedule, panel, rowLoops(rows));
   auto [tiles, columns] = cutColumns(schedule, product, panel, cut);
   schedule.regroup(stored, layout, panel.capacity);

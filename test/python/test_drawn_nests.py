@@ -60,13 +60,8 @@ def drawn_problem(draw):
         want = want + (bias.double() if output[1] == across else bias.double()[:, None])
     want = torch.relu(want) if after.activation else want
     want = want + residual.double() if after.residual is not None else want
-    return (
-        expression,
-        lacis.pack(weight, drawn_width(draw, format)),
-        x,
-        dataclasses.replace(after, bias_axis=across),
-        want,
-    )
+    packed = lacis.pack(weight, drawn_width(draw, format))
+    return expression, packed, x, dataclasses.replace(after, bias_axis=across), want
 
 
 @pytest.mark.long

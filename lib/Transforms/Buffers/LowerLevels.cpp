@@ -188,7 +188,8 @@ LogicalResult lowerKernel(func::FuncOp function, bool outline) {
   if (failed(lowering.lower(body, function.getBody().front())))
     return failure();
   func::ReturnOp::create(body, function.getLoc());
-  narrowTileCoordinates(kernel);
+  if (bits > 32)
+    narrowTileCoordinates(kernel);
   DictionaryAttr artifact = makeArtifact(function, arguments, workspaces, bits);
   function->getParentOfType<ModuleOp>()->setAttr("lacis.artifact", artifact);
   function.erase();

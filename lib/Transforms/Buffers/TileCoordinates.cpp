@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/// \file
+/// load_tile x[i64, i64]  -->  load_tile x[i32, i32]
 #include "TileCoordinates.h"
 
 #include "Addressing.h"

@@ -5,6 +5,7 @@
 /// The operands are read from memory into the registers where `mma.sync` wants them: no shared memory, no copy. The sum
 /// over the depth of a tile has no order, so a lane takes neighbours of a row, as many as one load brings.
 #include "../Tiles/TileVariance.h"
+#include "lacis/Dialect/Lacis/IR/Follows.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 #include "lacis/Transforms/Passes.h"
 
@@ -127,8 +128,8 @@ Value WarpForm::eval(OpBuilder &b, Value value, IRMapping &known) {
   if (!varies(value))
     return shared.lookupOrDefault(value);
   Operation *op = value.getDefiningOp();
-  for (Value operand : op->getOperands())
-    known.map(operand, eval(b, operand, known));
+  for (Value taken : takenBy(op))
+    known.map(taken, eval(b, taken, known));
   b.clone(*op, known);
   return known.lookup(value);
 }
