@@ -183,7 +183,7 @@ static std::optional<Blocks> blocksOf(Nest &nest, LoopOp vectors) {
   Type element = getElementTypeOrSelf(product->left);
   bool isHalf = (element.isF16() || element.isBF16()) && getElementTypeOrSelf(product->right) == element;
   auto fits = [](int64_t size) { return size == 16 || size % 32 == 0; };
-  if (!isHalf || block.transposed || !product->isRightAlong || !fits(block.rows) || !fits(block.columns) || hasMore ||
+  if (!isHalf || !fits(block.rows) || !fits(block.columns) || hasMore ||
       rows.size() != 2 || rows[0].getTrip() || rows[1].getTrip() != block.rows || sums.size() != 1 ||
       sums[0].getTrip() != block.columns || sums[0].getUnroll())
     return std::nullopt;

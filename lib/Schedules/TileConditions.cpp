@@ -139,12 +139,10 @@ static bool hasBlockLoops(const Product &product, StoredBlock block) {
          product.batchLoops.size() == product.batch.size();
 }
 
-static std::string objectionToFinish(Product &product, bool isTf32) {
-  std::optional<ReadOp> residual = product.residual();
+static std::string objectionToFinish(Product &product) {
   std::string letters = "'" + product.rows.str() + (product.isFolded ? "'" : "' or '" + product.columns.str() + "'");
-  if (!residual)
-    return "what follows the sum reads more than vectors along " + letters + ", numbers, and one residual";
-  return *residual && isTf32 ? "a residual needs a half type" : "";
+  return product.residual() ? ""
+                            : "what follows the sum reads more than vectors along " + letters + ", numbers, and one residual";
 }
 
 /// The first of these that says something.
@@ -166,7 +164,7 @@ std::string lacis::objectionToTiles(Nest &nest, Product &product, bool hasSizes)
   };
   return firstOf({[&] { return objectionToTypes(product.left, product.right, product.output, isTf32); },
                   [&] { return hasSizes ? "" : objectionToBlock(block.rows, block.columns); },
-                  [&] { return isSampled ? "" : objectionToFinish(product, isTf32); },
+                  [&] { return isSampled ? "" : objectionToFinish(product); },
                   [&] { return objectionToSizes(nest.getFunction(), product); },
                   [&] { return objectionToFormat(product.format()); }, objectionToLoops});
 }

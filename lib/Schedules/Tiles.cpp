@@ -15,14 +15,6 @@ static constexpr int64_t kGroups = 16;
 /// even over the processors without a cut (docs/tensor-cores.md, "Long rows, and few shares").
 static constexpr int64_t kCut = 8;
 
-/// The panel for float32, of which a line of 128 bytes has half as many elements as of a half type.
-static TilePanel inSingles(TilePanel panel) {
-  panel.step /= 2;
-  panel.tileRows = std::min(panel.tileRows, panel.step);
-  panel.tile = std::min(panel.tile, panel.step);
-  return panel;
-}
-
 /// Splits the loop over columns, and makes one loop over the tiles of all matrices. Answers the names of that and of the
 /// loop over the columns of a tile.
 static std::pair<std::string, std::string> cutColumns(ScheduleBuilder &schedule, const Product &product,
@@ -39,10 +31,11 @@ static std::pair<std::string, std::string> cutColumns(ScheduleBuilder &schedule,
   return {schedule.fuse(around), columns};
 }
 
-/// A residual that is as large as a tile of the dense operand, and lies as that, arrives in its place; the elements of others
-/// are read where they lie.
+/// A residual of a half type that is as large as a tile of the dense operand, and lies as that, arrives in its place; the
+/// elements of others are read where they lie.
 static bool fitsDenseTile(const Product &product, const TilePanel &panel) {
-  return panel.tileRows == panel.step && product.isRightAlong != product.isRowsFirst;
+  bool isHalf = !getElementTypeOrSelf(product.right).isF32();
+  return isHalf && panel.tileRows == panel.step && product.isRightAlong != product.isRowsFirst;
 }
 
 static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const TilePanel &panel,
@@ -125,6 +118,26 @@ static int64_t stageElements(const TilePanel &panel) {
   return stored + panel.columns * panel.step;
 }
 
+/// The panel with other columns: as many stages as there is room for, and groups of as many tokens.
+static TilePanel withColumns(TilePanel panel, int64_t columns) {
+  int64_t room = panel.stages * stageElements(panel);
+  panel.raster = panel.raster * panel.columns / columns;
+  panel.columns = columns;
+  panel.stages = room / stageElements(panel);
+  return panel;
+}
+
+/// The panel for float32, of which a line of 128 bytes has half as many elements as of a half type. A dense operand that does
+/// not lie along the depth is read by four loads for one of halves, whose addresses take the registers of a third of 192
+/// columns: with these threads spilled up to 292 bytes, and blocks of 128 took 10 % longer (docs/tensor-cores.md, TF32).
+static TilePanel inSingles(TilePanel panel, const Product &product) {
+  constexpr int64_t mostAcross = 128;
+  panel.step /= 2;
+  panel.tileRows = std::min(panel.tileRows, panel.step);
+  panel.tile = std::min(panel.tile, panel.step);
+  return product.isRightAlong || panel.columns <= mostAcross ? panel : withColumns(panel, mostAcross);
+}
+
 /// The panel with another capacity, and with the stages that then fit.
 static TilePanel withCapacity(TilePanel panel, int64_t capacity) {
   constexpr int64_t storeBytes = 27 << 10, sharedBytes = kMostBlockBytes - storeBytes, elementBytes = 2; // on sm_90a
@@ -144,7 +157,7 @@ static TilePanel withRoom(TilePanel panel, func::FuncOp function, BlockArgument 
 }
 
 /// Fills the holes of the template by steps that the user gave: the tiles of a stage, the columns of a tile, and the
-/// stages. Others follow: as many stages as there is room for, and groups of as many tokens.
+/// stages.
 static TilePanel asGiven(ScheduleBuilder &schedule, TilePanel panel, Product &product) {
   auto isLoop = [](StringRef name) { return [name](auto step) { return step.getLoop() == name; }; };
   StringRef stored = nameOfOperand(schedule.getNest().getFunction(), product.stored);
@@ -162,9 +175,7 @@ static TilePanel asGiven(ScheduleBuilder &schedule, TilePanel panel, Product &pr
       schedule.refuse(tile, "tiles have a multiple of " + Twine(panel.columnUnit) + " columns, up to " +
                                 Twine(panel.columns));
     } else {
-      panel.raster = panel.raster * panel.columns / columns;
-      panel.columns = columns;
-      panel.stages = room / stageElements(panel);
+      panel = withColumns(panel, columns);
     }
   }
   auto ahead = schedule.findGiven<PipelineStepAttr>(isLoop(product.sumName().str()));
@@ -181,7 +192,7 @@ static std::optional<TilePanel> panelOf(Nest &nest, Product &product, const Tile
     panel = block.isMatrix ? sizes.panel(kLargest, kLargest) : sizes.panel(block.rows, block.columns);
   if (!panel)
     panel = panelOfOwnLevels(block, *sizes.panel(kLargest, kLargest));
-  return panel && takesTf32(nest) && panel->step == TilePanel::kHalves ? inSingles(*panel) : panel;
+  return panel && takesTf32(nest) && panel->step == TilePanel::kHalves ? inSingles(*panel, product) : panel;
 }
 
 /// Schedules a product on tensor cores, or answers why tiles cannot take it.

@@ -78,7 +78,7 @@ void lacis::buildToTiles(OpPassManager &pm, StringRef target) {
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(createLacisFormTiles());
   if (const TileLowering *lowering = tileLoweringOf(target); !lowering || lowering->hasWarps)
-    functions.addPass(createLacisFormWarpTiles());
+    functions.addPass(createLacisDistributeWarpTiles());
   verifyStage(pm, "tiles");
 }
 

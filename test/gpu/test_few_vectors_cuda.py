@@ -49,6 +49,31 @@ def test_one_kernel_takes_every_number_of_tokens(format, dtype, shape):
         close(lacis.einsum("ij,jk->ik", packed, columns).T, x[:size], dense)
 
 
+TURNED = "(i, j) -> (i floordiv 32 : dense, j floordiv 32 : compressed, j mod 32 : dense, i mod 32 : dense)"
+
+
+@pytest.mark.parametrize("expression", ["ij,bj->bi", "ij,jb->bi", "ij,bj->ib", "ij,jb->ib"])
+@pytest.mark.parametrize("format", [lacis.Bsr(16, 16), lacis.Bsr(32, 32), lacis.Bsr(64, 128), TURNED], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_warps_multiply_stored_blocks_in_any_order(expression, format, dtype):
+    dense, bias = sparse(256, 384, dtype), torch.randn(256, device="cuda", dtype=dtype)
+    packed, (left, right) = lacis.pack(dense, format), expression[3:].split("->")
+    for size in (1, 7, 8, 9, 32, 33):
+        x, dy = (torch.randn(size, n, device="cuda", dtype=dtype) for n in (384, 256))
+        turn = lambda t, letters: t if letters[0] == "b" else t.T.contiguous()
+        kernel = lacis.compile(expression, packed, turn(x, left), epilogue=lacis.Epilogue(bias=bias, activation="relu"))
+        assert "mma.sync" in kernel.asm["tiles"]
+        with torch.no_grad():
+            found = kernel(packed, turn(x, left))
+            assert torch.equal(kernel(packed, turn(x, left)), found)
+            want = torch.relu(product(x, dense, bias))
+            close(found if right[0] == "b" else found.T, x, dense, bias, expected=want)
+            of_input = lacis.compile(expression, packed, turn(x, left)).family.gradient("1").kernel
+            got = of_input.run([turn(dy, right)], packed, turn(x, left).shape)
+        assert "mma.sync" in of_input.asm["tiles"]
+        close(got if left[0] == "b" else got.T, dy, dense.T)
+
+
 @pytest.mark.parametrize("format", FORMATS, ids=str)
 def test_a_matrix_times_a_vector(format):
     dense = sparse(256, 512, torch.float32)

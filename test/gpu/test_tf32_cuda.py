@@ -82,6 +82,24 @@ def test_bias_and_activation(activation, allowed):
         assert (kernel(packed, x) - want).norm() / want.norm() < 2.0**-10
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("expression", ["ij,bj->bi", "ij,jb->ib", "ij,bj->ib", "ij,jb->bi"])
+@pytest.mark.parametrize("block", [(256, 256), (128, 128), (64, 64), (16, 16), (8, 8)], ids=str)
+def test_residuals(block, expression, target, allowed):
+    """With tokens that fill no tile; an element is read where it lies."""
+    w, x = blocked(768, 1024, block, 0.5, torch.float32), torch.randn(300, 1024, device="cuda")
+    packed, residual = lacis.pack(w, lacis.Bsr(*block)), torch.randn(300, 768, device="cuda")
+    want, most = x.double() @ w.double().T + residual.double(), x.double().abs() @ w.double().abs().T
+    left, right = expression[3:].split("->")
+    turn = lambda t, letters: t if letters[0] == "b" else t.T.contiguous()
+    after = lacis.Epilogue(residual=turn(residual, right))
+    kernel = lacis.compile(expression, packed, turn(x, left), epilogue=after, target=target)
+    assert "in tf32" in kernel.asm["tiles"] and not kernel.remarks
+    with torch.no_grad():
+        got = kernel(packed, turn(x, left))
+    within(got if right[0] == "b" else got.T, want, most + residual.double().abs(), expression)
+
+
 def test_a_built_layer_trains(allowed):
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(768, 512)).cuda()

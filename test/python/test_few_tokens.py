@@ -7,24 +7,54 @@ from test_plain_tiles import check
 
 import lacis
 from lacis.capture import capture_einsum
+from lacis.capture.gradient import gradient_specs
 from lacis.emit import emit
 from lacis.runtime.kernels import compile_kernel
 
 BLOCKS = ((16, 16), (32, 32), (16, 32), (64, 64), (64, 128), (128, 128))
 TOKENS = (1, 8, 9, 32, 33)  # the limits of the nests, and one more
+ORDERS = {"ij,bj->bi": TOKENS, "ij,jb->ib": (8, 16, 32, 40)}  # tiles take tokens that come last by eights
+TURNED = "(i, j) -> (i floordiv 32 : dense, j floordiv 32 : compressed, j mod 32 : dense, i mod 32 : dense)"
+
+
+def steps_for(spec, target: str) -> list:
+    """Those of each part of the schedule; nests for few tokens, which warps multiply, are among them."""
+    texts = compile_kernel(emit(spec), target).info["steps"]
+    assert any('kind = "mma"' in text for text in texts)
+    return [lacis.steps.parse(text) for text in texts]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("target", ["cuda:sm_90a", "cuda:sm_80"])
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
-def test_any_number_of_tokens(block, target):
+@pytest.mark.parametrize("expression", ORDERS)
+def test_any_number_of_tokens(expression, block, target):
     torch.manual_seed(0)
     kept = (torch.rand(256 // block[0], 384 // block[1]) < 0.5).repeat_interleave(block[0], 0)
     packed = lacis.pack((torch.randn(256, 384) * kept.repeat_interleave(block[1], 1)).bfloat16(), lacis.Bsr(*block))
-    for tokens in TOKENS:
+    for tokens in ORDERS[expression]:
         x = torch.randn(tokens, 384).bfloat16()
-        texts = compile_kernel(emit(capture_einsum("ij,bj->bi", (packed, x), None)[0]), target).info["steps"]
-        assert any('kind = "mma"' in text for text in texts)
-        steps = [lacis.steps.parse(text) for text in texts]
-        got = lacis.compile("ij,bj->bi", packed, x, steps=steps, target="cpu")(packed, x)
-        check(got, x.double() @ packed.to_dense().double().T)
+        want = x.double() @ packed.to_dense().double().T
+        if expression == "ij,jb->ib":
+            x, want = x.T.contiguous(), want.T
+        steps = steps_for(capture_einsum(expression, (packed, x), None)[0], target)
+        check(lacis.compile(expression, packed, x, steps=steps, target="cpu")(packed, x), want)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("tokens", TOKENS)
+def test_blocks_that_are_stored_transposed(tokens):
+    torch.manual_seed(0)
+    kept = (torch.rand(8, 12) < 0.5).repeat_interleave(32, 0).repeat_interleave(32, 1)
+    packed, x = lacis.pack((torch.randn(256, 384) * kept).bfloat16(), TURNED), torch.randn(tokens, 384).bfloat16()
+    steps = steps_for(capture_einsum("ij,bj->bi", (packed, x), None)[0], "cuda:sm_90a")
+    got = lacis.compile("ij,bj->bi", packed, x, steps=steps, target="cpu")(packed, x)
+    check(got, x.double() @ packed.to_dense().double().T)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("target", ["cuda:sm_90a", "cuda:sm_80"])
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_gradients_of_the_input_have_such_nests(block, target):
+    packed, x = lacis.pack(torch.randn(256, 384).bfloat16(), lacis.Bsr(*block)), torch.randn(7, 384).bfloat16()
+    assert steps_for(gradient_specs(capture_einsum("ij,bj->bi", (packed, x), None)[0])["1"], target)

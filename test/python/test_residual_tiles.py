@@ -2,6 +2,7 @@
 """What follows a sum on tiles: residuals where no dense tile is as large, and numbers."""
 
 import dataclasses
+import re
 
 import pytest
 import torch
@@ -28,6 +29,13 @@ def tile_steps(expression, packed, x, after, layout=None):
     return [dataclasses.replace(step, layout=layout) if step.mnemonic == "regroup" else step for step in steps]
 
 
+@pytest.fixture
+def tf32():
+    torch.backends.cuda.matmul.allow_tf32 = True
+    yield
+    torch.backends.cuda.matmul.allow_tf32 = False
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("tokens", [8, 304])
 @pytest.mark.parametrize(
@@ -48,6 +56,31 @@ def test_residual_of_any_layout(expression, block, layout, tokens):
     kernel = lacis.compile(expression, packed, x, epilogue=after, steps=steps, target="cpu")
     assert ("lacis.read_tile" in kernel.asm["tiles"]) == (block == 64 and layout is None)
     assert (kernel(packed, x).double() - want).norm() <= 2.0**-8 * want.norm()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("expression", [FORWARD, TURNED, "ij,bj->ib", "ij,jb->bi"])
+@pytest.mark.parametrize("block", [16, 64, 128, 256])
+@pytest.mark.parametrize("target", ["cuda:sm_90a", "cuda:sm_80"])
+def test_residual_of_tf32(expression, block, target, tf32):
+    """Its elements are read where they lie."""
+    torch.manual_seed(0)
+    kept = (torch.rand(2, 3) < 0.6).repeat_interleave(256, 0).repeat_interleave(256, 1)[:296, :520]
+    weight, x, residual = torch.randn(296, 520) * kept, torch.randn(72, 520), torch.randn(72, 296)
+    packed, want = (
+        lacis.pack(weight, lacis.Bsr(block, block)),
+        torch.relu(x.double() @ weight.double().T) + residual.double(),
+    )
+    _, dense, result = re.split(",|->", expression)
+    x, residual, want = (
+        t if own == "b" else t.T.contiguous() for t, own in ((x, dense[0]), (residual, result[0]), (want, result[0]))
+    )
+    after = Epilogue(activation="relu", residual=residual)
+    kernel = lacis.compile(expression, packed, x, epilogue=after, target=target)
+    steps = [step for step in kernel.steps if "upto" not in step.text()]
+    assert any(step.mnemonic == "tensorize" and step.kind == "tf32" for step in steps)
+    got = lacis.compile(expression, packed, x, epilogue=after, steps=steps, target="cpu")(packed, x)
+    assert (got.double() - want).norm() <= 2.0**-20 * want.norm()
 
 
 @pytest.mark.long

@@ -51,8 +51,8 @@ def LacisFormTiles : LacisPass<"lacis-form-tiles"> {
   let summary = "Turns a nest whose loops are marked for tensor cores into roles that load and multiply tiles.";
 }
 
-def LacisFormWarpTiles : LacisPass<"lacis-form-warp-tiles"> {
-  let summary = "Turns loops that are tensorized for a warp into its lanes, which read and multiply pieces of tiles.";
+def LacisDistributeWarpTiles : LacisPass<"lacis-distribute-warp-tiles"> {
+  let summary = "Distributes loops that are tensorized for a warp over its lanes, which read and multiply pieces of tiles.";
 }
 
 def LacisVectorizeLoops : LacisPass<"lacis-vectorize-loops"> {

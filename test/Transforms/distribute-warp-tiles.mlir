@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-apply-steps=target=cuda -lacis-form-warp-tiles | FileCheck %s
+// RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-apply-steps=target=cuda -lacis-distribute-warp-tiles | FileCheck %s
+// RUN: sed 's/x.%b, %j./x[%j, %b]/' %s | lacis-opt - -lacis-apply-steps=target=cuda -lacis-distribute-warp-tiles | FileCheck %s --check-prefix=ACROSS
+// RUN: sed 's/%a = /%e = /; s/%wide = /%a = arith.mulf %e, %e : bf16 %wide = /' %s | lacis-opt - -lacis-apply-steps=target=cuda -lacis-distribute-warp-tiles | FileCheck %s --check-prefix=MADE
+// RUN: sed 's/lacis.write .*/%in = arith.cmpi slt, %i, %m : index scf.if %in { & }/' %s | lacis-opt - -lacis-apply-steps=target=cuda -lacis-distribute-warp-tiles | FileCheck %s --check-prefix=BEHIND
 // RUN: lacis-opt %s -lacis-apply-steps=target=cuda | lacis-compile - --from=loops --target=cpu --emit=tiles -o - | FileCheck %s --check-prefix=LOOPS
 
 // One 16 x 16 block a round: each lane reads four neighbours of two rows of it and of one vector, and holds four sums.
@@ -16,6 +19,18 @@
 // CHECK:           } reduce<add>
 // CHECK-COUNT-4:   lacis.write
 // CHECK:         } bind<lane>
+// Neighbours along the depth that do not lie side by side are read one by one, and so is what is computed.
+// ACROSS-COUNT-2: lacis.value streamed %{{.*}} -> vector<4xbf16>
+// ACROSS-COUNT-4: lacis.read %{{.*}} : tensor<?x?xbf16> -> bf16
+// ACROSS:         vector.from_elements
+// ACROSS:         nvvm.mma.sync
+// MADE:           arith.mulf %{{.*}} : bf16
+// MADE:           vector.from_elements
+// MADE:           lacis.read %{{.*}} along 1
+// MADE:           nvvm.mma.sync
+// A guard behind the sum is asked of each element that a lane holds.
+// BEHIND-COUNT-4: %[[IN:.*]] = arith.cmpi slt
+// BEHIND:         lacis.write
 // Where there are no warps, the loops are what runs.
 // LOOPS-NOT:     nvvm.mma
 // LOOPS:         } mma<depth> reduce<add>
