@@ -195,6 +195,15 @@ static std::optional<TilePanel> panelOf(Nest &nest, Product &product, const Tile
   return panel && takesTf32(nest) && panel->step == TilePanel::kHalves ? inSingles(*panel, product) : panel;
 }
 
+/// Nests for few tokens walk the stored blocks. Where that takes an index by the other axis, which tiles need not, each
+/// pattern has one more array, and training derives it anew with every new pattern. Elements that are read one by one are
+/// not worth that: such products are gradients, most of all.
+static bool walksForFew(const Product &product) {
+  auto walk = dyn_cast<LevelLoopOp>(product.sum);
+  bool hasIndex = walk && walk.getTensor().getDefiningOp<WalkOp>();
+  return !hasIndex || (product.isRightAlong && !product.block().transposed);
+}
+
 /// Schedules a product on tensor cores, or answers why tiles cannot take it.
 static std::string completeProduct(ScheduleBuilder &schedule, const TileSizes &sizes) {
   Nest &nest = schedule.getNest();
@@ -210,7 +219,7 @@ static std::string completeProduct(ScheduleBuilder &schedule, const TileSizes &s
   panel = asGiven(schedule, withRoom(*panel, nest.getFunction(), product->stored), *product);
   if (product->tensor.getDefiningOp<PartOp>())
     product = precomputeOthers(schedule, *product, *panel);
-  else
+  else if (walksForFew(*product))
     scheduleFew(schedule);
   if (succeeded(schedule.getResult()))
     panel->walksOwnLevels ? scheduleOwnLevels(schedule, *product, *panel) : scheduleTiles(schedule, *product, *panel, rows);

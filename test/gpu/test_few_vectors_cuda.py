@@ -58,20 +58,19 @@ TURNED = "(i, j) -> (i floordiv 32 : dense, j floordiv 32 : compressed, j mod 32
 def test_warps_multiply_stored_blocks_in_any_order(expression, format, dtype):
     dense, bias = sparse(256, 384, dtype), torch.randn(256, device="cuda", dtype=dtype)
     packed, (left, right) = lacis.pack(dense, format), expression[3:].split("->")
+    rows = lambda t, letters: t if letters[0] == "b" else t.T  # of tokens
     for size in (1, 7, 8, 9, 32, 33):
-        x, dy = (torch.randn(size, n, device="cuda", dtype=dtype) for n in (384, 256))
-        turn = lambda t, letters: t if letters[0] == "b" else t.T.contiguous()
-        kernel = lacis.compile(expression, packed, turn(x, left), epilogue=lacis.Epilogue(bias=bias, activation="relu"))
+        sizes = {"i": 256, "j": 384, "b": size}
+        x, dy = (torch.randn([sizes[n] for n in term], device="cuda", dtype=dtype) for term in (left, right))
+        kernel = lacis.compile(expression, packed, x, epilogue=lacis.Epilogue(bias=bias, activation="relu"))
+        of_input = lacis.compile(expression, packed, x).family.gradient("1").kernel
         assert "mma.sync" in kernel.asm["tiles"]
         with torch.no_grad():
-            found = kernel(packed, turn(x, left))
-            assert torch.equal(kernel(packed, turn(x, left)), found)
-            want = torch.relu(product(x, dense, bias))
-            close(found if right[0] == "b" else found.T, x, dense, bias, expected=want)
-            of_input = lacis.compile(expression, packed, turn(x, left)).family.gradient("1").kernel
-            got = of_input.run([turn(dy, right)], packed, turn(x, left).shape)
-        assert "mma.sync" in of_input.asm["tiles"]
-        close(got if left[0] == "b" else got.T, dy, dense.T)
+            found = kernel(packed, x)
+            assert torch.equal(kernel(packed, x), found)
+            want = torch.relu(product(rows(x, left), dense, bias))
+            close(rows(found, right), rows(x, left), dense, bias, expected=want)
+            close(rows(of_input.run([dy], packed, x.shape), left), rows(dy, right), dense.T)
 
 
 @pytest.mark.parametrize("format", FORMATS, ids=str)
