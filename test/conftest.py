@@ -51,6 +51,16 @@ def _counted(function, text_of, artifact_of):
     return run
 
 
+@pytest.fixture
+def tf32():
+    """Torch lets products of float32 take TF32."""
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = True
+    yield
+    torch.backends.cuda.matmul.allow_tf32 = False
+
+
 def pytest_configure(config):
     os.environ.setdefault("LACIS_CALIBRATE", "0")  # predictions of a CPU are the same on every machine
     try:

@@ -183,9 +183,8 @@ static std::optional<Blocks> blocksOf(Nest &nest, LoopOp vectors) {
   Type element = getElementTypeOrSelf(product->left);
   bool isHalf = (element.isF16() || element.isBF16()) && getElementTypeOrSelf(product->right) == element;
   auto fits = [](int64_t size) { return size == 16 || size % 32 == 0; };
-  if (!isHalf || !fits(block.rows) || !fits(block.columns) || hasMore ||
-      rows.size() != 2 || rows[0].getTrip() || rows[1].getTrip() != block.rows || sums.size() != 1 ||
-      sums[0].getTrip() != block.columns || sums[0].getUnroll())
+  if (!isHalf || !fits(block.rows) || !fits(block.columns) || hasMore || rows.size() != 2 || rows[0].getTrip() ||
+      rows[1].getTrip() != block.rows || sums.size() != 1 || sums[0].getTrip() != block.columns || sums[0].getUnroll())
     return std::nullopt;
   return Blocks{rows[0].getName().str(), rows[1].getName().str(), walk.getName().str(),
                 sums[0].getName().str(), block.rows, block.columns};

@@ -98,9 +98,8 @@ def test_what_follows_the_sum(block, target):
 
 @pytest.mark.parametrize("block", [(64, 64), (128, 128), (32, 32), (16, 16)], ids=str)
 @pytest.mark.parametrize("expression", (*ORDERS, *FACTORS))
-def test_tf32(expression, block, monkeypatch):
+def test_tf32(expression, block, tf32):
     """Integers are exact in 10 bits, and so are their sums."""
-    monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", True)
     w = blocked(520, 392, block, 0.6, torch.float32).clamp(-3, 3).round()
     packed, sizes = lacis.pack(w, lacis.Bsr(*block), mask=w != 0), {"i": 520, "j": 392, "k": 264}
     given = [factor.clamp(-3, 3).round() for factor in operands(expression, sizes, torch.float32)]

@@ -2,7 +2,6 @@
 """What follows a sum on tiles: residuals where no dense tile is as large, and numbers."""
 
 import dataclasses
-import re
 
 import pytest
 import torch
@@ -27,13 +26,6 @@ def tile_steps(expression, packed, x, after, layout=None):
     if layout is None:
         return steps
     return [dataclasses.replace(step, layout=layout) if step.mnemonic == "regroup" else step for step in steps]
-
-
-@pytest.fixture
-def tf32():
-    torch.backends.cuda.matmul.allow_tf32 = True
-    yield
-    torch.backends.cuda.matmul.allow_tf32 = False
 
 
 @pytest.mark.long
@@ -66,15 +58,10 @@ def test_residual_of_tf32(expression, block, target, tf32):
     """Its elements are read where they lie."""
     torch.manual_seed(0)
     kept = (torch.rand(2, 3) < 0.6).repeat_interleave(256, 0).repeat_interleave(256, 1)[:296, :520]
-    weight, x, residual = torch.randn(296, 520) * kept, torch.randn(72, 520), torch.randn(72, 296)
-    packed, want = (
-        lacis.pack(weight, lacis.Bsr(block, block)),
-        torch.relu(x.double() @ weight.double().T) + residual.double(),
-    )
-    _, dense, result = re.split(",|->", expression)
-    x, residual, want = (
-        t if own == "b" else t.T.contiguous() for t, own in ((x, dense[0]), (residual, result[0]), (want, result[0]))
-    )
+    weight, sizes = torch.randn(296, 520) * kept, {"i": 296, "j": 520, "b": 72}
+    x, residual = (torch.randn([sizes[n] for n in term]) for term in expression[3:].split("->"))
+    packed = lacis.pack(weight, lacis.Bsr(block, block))
+    want = torch.relu(torch.einsum(expression, weight.double(), x.double())) + residual.double()
     after = Epilogue(activation="relu", residual=residual)
     kernel = lacis.compile(expression, packed, x, epilogue=after, target=target)
     steps = [step for step in kernel.steps if "upto" not in step.text()]
