@@ -50,6 +50,7 @@ def test_blocks_that_are_stored_transposed(tokens):
     check(got, x.double() @ packed.to_dense().double().T)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("format, walked", [(lacis.Bcsc(32, 32), True), (lacis.Bsr(32, 32), False)], ids=str)
 def test_no_gradient_walks_an_index_that_its_tiles_have_no_need_of(format, walked):
     packed, x = lacis.pack(torch.randn(256, 384).bfloat16(), format), torch.randn(7, 384).bfloat16()
