@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import statistics
-
 import lacis
 import torch
 import torch.nn.functional as F
@@ -52,8 +50,10 @@ def case(name: str, problem, tokens: int) -> Case:
     expected = x.double() @ dense.double().T
     error = (kernel(packed, x).double() - expected).abs().max() / expected.abs().max()
     assert error < 0.02, f"{name}, {tokens} tokens: error {error}"
-    own = cold(lambda w: kernel(w, x), packed, packed.nbytes)
-    times = {"lacis": own, "torch dense": cold(lambda w: F.linear(x, w), dense, dense.nbytes)}
+    runs = {"lacis": cold(lambda w: kernel(w, x), packed, packed.nbytes)}
+    runs["torch dense"] = cold(lambda w: F.linear(x, w), dense, dense.nbytes)
+    replays = {name: graph.replay for name, (graph, _) in runs.items()}
+    times = {name: ms * 1e3 / len(runs[name][1]) for name, ms in measure(replays, "cuda", rounds=20).items()}
     times |= peers(lambda sparse: F.linear(x, sparse), peer(dense))
     times["kept bytes"] = kept_bytes(packed) / BYTES_PER_MICROSECOND
     must = f"{3 + times['kept bytes']:.1f} µs, dense" if "block" in name else ""
@@ -73,23 +73,14 @@ def peers(function, sparse) -> dict[str, float]:
         return {}
 
 
-def cold(function, weight, size: int) -> float:
-    """Microseconds of one product, of a graph of products on copies of the weight that fill the cache several times."""
+def cold(function, weight, size: int) -> tuple[torch.cuda.CUDAGraph, list]:
+    """A graph of products on copies of the weight that fill the cache several times; the copies and their results."""
     weights = [weight] + [copied(weight) for _ in range(-(-COLD // size))]
     for each in weights:
         function(each)  # what is known of an operand is found in its first call
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        kept = [function(each) for each in weights]
-    times = []
-    for _ in range(23):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        graph.replay()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end) * 1e3 / len(kept))
-    return statistics.median(times[3:])
+        return graph, [(each, function(each)) for each in weights]
 
 
 def copied(weight):

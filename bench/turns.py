@@ -1,85 +1,80 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two environments in turns on one device: has a change of the compiler made a default kernel slower?
+"""Two environments in turns on one device: has a change of the compiler made a row of a benchmark slower?
 
-    python -m bench.turns OLD/bin/python NEW/bin/python [--only WORD] [--size 8192] [--device cuda]
+    python -m bench.turns OLD/bin/python NEW/bin/python tile_schedules tile_training [--most 3]
 
-Each interpreter has its own lacis. Both hold the same problem at a time and measure it by turns, old, new, new, old: a
-median of 20 calls each, the second-level cache overwritten before each call. Fails where a problem is more than 3 %
-slower, or all are more than 1 % in the geometric mean.
+Each interpreter has its own lacis. Both run the same benchmarks of this folder on the same numbers and stop at the same
+measurement, which they take by turns, old, new, new, old: a median of 20 calls each of `lacis`, not of its peers.
+Fails where a row is more than 3 % slower, or all are more than 1 % in the geometric mean.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
+import itertools
 import json
 import os
 import pathlib
 import statistics
 import subprocess
 import sys
+import traceback
 
 ROUNDS, TURNS = 20, (0, 1, 1, 0)
 WORST, MEAN = 1.03, 1.01
-BLOCKS = [(128, 128), (64, 64), (32, 32), (16, 16), (8, 8), (128, 64), (32, 16)]
-SLOTS = {"forward": "", "dx": "1", "dw": "values"}
-
-
-def problems() -> dict[str, tuple]:
-    """Slot, block and sparsity of each, by name; without a block the weight is dense."""
-    found = {}
-    for what, slot in SLOTS.items():
-        for block in BLOCKS:
-            for sparsity in (0.5, 0.75, 0.9):
-                found[f"{what} {block[0]}x{block[1]} {sparsity:.0%}"] = slot, block, sparsity
-        if what != "dw":
-            found[f"{what} dense"] = slot, None, 0.0
-    return found
 
 
 # In each of the two environments:
 
 
-def call_of(name: str, size: int, tokens: int, device: str):
-    """The problem as a function without arguments; the same numbers in both environments."""
-    import lacis
-    import torch
-
-    slot, block, sparsity = problems()[name]
-    torch.manual_seed(0)
-    dtype = torch.bfloat16 if device == "cuda" else torch.float32
-    weight, x, dy = (torch.randn(n, size, device=device).to(dtype) for n in (size, tokens, tokens))
-    if block:
-        kept = torch.rand(-(-size // block[0]), -(-size // block[1]), device=device) >= sparsity
-        weight *= kept.repeat_interleave(block[0], 0).repeat_interleave(block[1], 1)[:size, :size]
-    packed = lacis.pack(weight, lacis.Bsr(*block) if block else lacis.Dense())
-    kernel = lacis.compile("ij,bj->bi", packed, x)
-    if not slot:
-        return lambda: kernel(packed, x)
-    gradient = kernel.family.gradient(slot).kernel
-    if slot == "1":
-        return lambda: gradient.run([dy], packed, x.shape)
-    return lambda: gradient.run([x, dy], packed, packed.values.shape)
+class Enough(Exception):
+    """Ends a benchmark after as many measurements as were asked for."""
 
 
-def work() -> None:
-    """Answers, line by line: a list of arguments makes a problem, a number measures it so often."""
+def say(what) -> None:
+    print("answer " + json.dumps(what), flush=True)
+
+
+def in_turns(measure, most: int | None):
+    """In place of `measure`: measures `lacis` as often as the outside asks, until it asks for 0 calls."""
+    count = itertools.count()
+
+    def asked(contenders: dict, device="cpu", rounds: int = 30, warmup: int = 3, flush: bool = False) -> dict:
+        if "lacis" not in contenders:
+            return dict.fromkeys(contenders, 1.0)  # peers alone
+        if next(count) == most:
+            raise Enough
+        subject, taken = contenders["lacis"], []
+        for _ in range(warmup):
+            subject()
+        say("ready")
+        while rounds := json.loads(sys.stdin.readline()):
+            taken.append(measure({"": subject}, device, rounds, 1, flush)[""])
+            say(taken[-1])
+        return dict.fromkeys(contenders, statistics.mean(taken))
+
+    return asked
+
+
+def work(names: list[str], most: int | None) -> None:
+    """Runs the benchmarks one by one. Says the names of the rows at the end of each, or why it ended before."""
     import torch
 
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-    from bench.measure import measure
-
-    call, device = None, "cpu"
-    for line in sys.stdin:
-        asked = json.loads(line)
-        with torch.no_grad():
-            if isinstance(asked, list):
-                call = None  # room for the next
-                device, call = asked[3], call_of(*asked)
-                call()
-                answer = None
-            else:
-                answer = measure({"": call}, device, rounds=asked, flush=device == "cuda")[""]
-        print("answer " + json.dumps(answer), flush=True)
+    module = importlib.import_module("bench.measure")
+    measure = module.measure
+    for name in names:
+        module.measure = in_turns(measure, most)
+        torch.manual_seed(0)
+        try:
+            rows = [case.name for case in importlib.import_module(f"bench.{name}").run()]
+        except Enough:
+            rows = []
+        except Exception:
+            say({"failed": traceback.format_exc()})
+            return
+        say({"rows": rows})
 
 
 # Outside of them:
@@ -88,14 +83,14 @@ def work() -> None:
 class Environment:
     """A process of one interpreter that measures."""
 
-    def __init__(self, python: str):
-        command = [python, "-c", f"import runpy; runpy.run_path({__file__!r}, run_name='worker')"]
-        folder = os.path.dirname(os.path.abspath(python))  # where no other lacis lies
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=folder)
+    def __init__(self, python: str, names: list[str], most: int | None):
+        code = f"import runpy; runpy.run_path({__file__!r}, run_name='worker')['work']({names!r}, {most!r})"
+        python, pipe = os.path.abspath(python), subprocess.PIPE
+        folder = os.path.dirname(python)  # where no other lacis lies
+        self.process = subprocess.Popen([python, "-c", code], stdin=pipe, stdout=pipe, text=True, cwd=folder)
 
-    def ask(self, what) -> None:
-        self.process.stdin.write(json.dumps(what) + "\n")
+    def ask(self, rounds: int) -> None:
+        self.process.stdin.write(f"{rounds}\n")
         self.process.stdin.flush()
 
     def answer(self):
@@ -105,38 +100,49 @@ class Environment:
         raise SystemExit(f"{self.process.args[0]} ended: {self.process.wait()}")
 
 
-def measure_in_turns(environments, given) -> list[float]:
+def measured(environments: list[Environment]) -> list[float]:
     """The mean of each one's medians, in milliseconds; only one of them works at a time."""
-    for each in environments:
-        each.ask(given)
-        each.answer()
     taken: list[list[float]] = [[], []]
     for turn in TURNS:
         environments[turn].ask(ROUNDS)
         taken[turn].append(environments[turn].answer())
+    for each in environments:
+        each.ask(0)
     return [statistics.mean(times) for times in taken]
+
+
+def rows_of(environments: list[Environment]) -> list[tuple[str, float, float]]:
+    """Name and times of each row of the next benchmark."""
+    times = []
+    while (answers := [each.answer() for each in environments])[0] == answers[1] == "ready":
+        times.append(measured(environments))
+        print(len(times), *times[-1], file=sys.stderr)  # rows have their names at the end
+    for each, answer in zip(environments, answers):
+        if "failed" in answer:
+            raise SystemExit(f"{each.process.args[0]}:\n{answer['failed']}")
+    named = [each["rows"] for each in answers if len(each["rows"]) == len(times)]
+    names = named[-1] if named else map(str, range(len(times)))
+    return [(name, *each) for name, each in zip(names, times)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.turns", description=__doc__)
     parser.add_argument("pythons", nargs=2, metavar="PYTHON", help="the old environment's, then the new one's")
-    parser.add_argument("--only", default="", help="problems whose names hold this")
-    parser.add_argument("--size", type=int, default=8192, help="rows and columns of the weight")
-    parser.add_argument("--tokens", type=int, default=8192)
-    parser.add_argument("--device", default="cuda")
+    parser.add_argument("benchmarks", nargs="+", help="names as of `python -m bench`")
+    parser.add_argument("--most", type=int, help="measurements of each benchmark; default: all")
     given = parser.parse_args()
-    environments, ratios = [Environment(python) for python in given.pythons], []
-    print("| case | old (ms) | new (ms) | new / old |\n|---|---|---|---|")
-    for name in (name for name in problems() if given.only in name):
-        old, new = measure_in_turns(environments, [name, given.size, given.tokens, given.device])
-        ratios.append(new / old)
-        print(f"| {name} | {old:.4f} | {new:.4f} | {new / old:.3f} |", flush=True)
+    environments, ratios = [Environment(python, given.benchmarks, given.most) for python in given.pythons], []
+    print("| benchmark | row | old (ms) | new (ms) | new / old |\n|---|---|---|---|---|")
+    for benchmark in given.benchmarks:
+        for name, old, new in rows_of(environments):
+            ratios.append(new / old)
+            print(f"| {benchmark} | {name} | {old:.4f} | {new:.4f} | {new / old:.3f} |", flush=True)
+    if not ratios:
+        raise SystemExit("not measured: no GPU")
     mean = statistics.geometric_mean(ratios)
-    print(f"| geometric mean | | | {mean:.3f} |")
+    print(f"| all | geometric mean | | | {mean:.3f} |")
     sys.exit(max(ratios) > WORST or mean > MEAN)
 
 
-if __name__ == "worker":
-    work()
-elif __name__ == "__main__":
+if __name__ == "__main__":
     main()
