@@ -57,8 +57,6 @@ struct TileNest {
   bool splitsRows() const { return rowGroups > 1; }
   /// Steps of a share that one consumer multiplies.
   int64_t ownSteps() { return splitsRows() ? share : share / numConsumers(); }
-  /// Those of all consumers.
-  int64_t numSteps() { return numConsumers() * ownSteps(); }
   /// Rows, or columns, of a tile of an operand in shared memory: 128 bytes at the most.
   int64_t sideOf(int64_t most) const {
     int64_t line = mlir::getElementTypeOrSelf(product.left).isF32() ? 32 : 64;

@@ -49,8 +49,6 @@ struct Product {
   StoredBlock block() const;
   /// The loop over n, or, of a batch that is folded with it, over all of it, when its loops are one.
   std::string columnLoop() const;
-  /// The axis of the output along m.
-  unsigned outputRows() const { return batch.size() + (isRowsFirst ? 0 : 1); }
   /// What follows the sum may be arithmetic on the sum, on vectors along rows or columns (the same in all matrices of a
   /// batch), on numbers, and on the same element of one residual in the type of the right operand; of a sampled sum on
   /// vectors along columns and numbers alone. That residual, or null; nullopt where more follows.
