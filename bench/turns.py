@@ -4,8 +4,8 @@
     python -m bench.turns OLD/bin/python NEW/bin/python tile_schedules tile_training [--most 3]
 
 Each interpreter has its own lacis. Both run the same benchmarks of this folder on the same numbers and stop at the same
-measurement, which they take by turns: medians of 10 calls each of `lacis`, not of its peers. Each of the two follows the
-other as often early as late (the sequence of Thue and Morse), for a card that grows hot is slower with every turn.
+measurement, which they take by turns: medians of 10 calls each of `lacis`, not of its peers. Each of the two follows
+the other as often early as late (the sequence of Thue and Morse), for a card that grows hot is slower with every turn.
 Fails where a row is more than 3 % slower, or all are more than 1 % in the geometric mean.
 """
 
