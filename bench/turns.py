@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import itertools
 import json
 import os
 import pathlib
@@ -37,25 +36,26 @@ def say(what) -> None:
     print("answer " + json.dumps(what), flush=True)
 
 
-def in_turns(measure, most: int | None):
-    """In place of `measure`: measures `lacis` as often as the outside asks, until it asks for 0 calls."""
-    count = itertools.count()
+class InTurns:
+    """In place of `measure`, in every benchmark: takes `lacis` as often as the outside asks, until that asks for 0."""
 
-    def asked(contenders: dict, device="cpu", rounds: int = 30, warmup: int = 3, flush: bool = False) -> dict:
+    def __init__(self, measure, most: int | None):
+        self.measure, self.most, self.count = measure, most, 0
+
+    def __call__(self, contenders: dict, device="cpu", rounds: int = 30, warmup: int = 3, flush: bool = False) -> dict:
         if "lacis" not in contenders:
             return dict.fromkeys(contenders, 1.0)  # peers alone
-        if next(count) == most:
+        if self.count == self.most:
             raise Enough
+        self.count += 1
         subject, taken = contenders["lacis"], []
         for _ in range(warmup):
             subject()
         say("ready")
         while rounds := json.loads(sys.stdin.readline()):
-            taken.append(measure({"": subject}, device, rounds, 1, flush)[""])
+            taken.append(self.measure({"": subject}, device, rounds, 1, flush)[""])
             say(taken[-1])
         return dict.fromkeys(contenders, statistics.mean(taken))
-
-    return asked
 
 
 def work(names: list[str], most: int | None) -> None:
@@ -64,9 +64,9 @@ def work(names: list[str], most: int | None) -> None:
 
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
     module = importlib.import_module("bench.measure")
-    measure = module.measure
+    module.measure = turns = InTurns(module.measure, most)  # before the benchmarks are loaded, some of which use others
     for name in names:
-        module.measure = in_turns(measure, most)
+        turns.count = 0
         torch.manual_seed(0)
         try:
             rows = [case.name for case in importlib.import_module(f"bench.{name}").run()]
@@ -119,6 +119,8 @@ def rows_of(environments: list[Environment]) -> list[tuple[str, float, float]]:
         times.append(measured(environments))
         print(len(times), *times[-1], file=sys.stderr)  # rows have their names at the end
     for each, answer in zip(environments, answers):
+        if answer == "ready":
+            raise SystemExit(f"{each.process.args[0]} measures more than the other one")
         if "failed" in answer:
             raise SystemExit(f"{each.process.args[0]}:\n{answer['failed']}")
     named = [each["rows"] for each in answers if len(each["rows"]) == len(times)]

@@ -58,3 +58,5 @@ def test_two_environments_take_turns():
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=300)
     lines = done.stdout.splitlines()
     assert lines[2].startswith("| cpu_csr | 0 | ") and lines[3].startswith("| all | geometric mean |"), done.stderr
+    old, new, ratio = (float(cell) for cell in lines[2].split("|")[3:6])
+    assert min(old, new) > 0 and abs(ratio - new / old) < 0.01 * ratio
