@@ -21,10 +21,11 @@ MUST = {
 MUST_DENSE = 0.93
 
 
-def blocked(size: int, block: int, sparsity: float) -> torch.Tensor:
-    """A random bf16 matrix on the GPU with whole blocks of zeros."""
-    grid = torch.rand(size // block, size // block, device="cuda") >= sparsity
-    mask = grid.repeat_interleave(block, 0).repeat_interleave(block, 1)
+def blocked(size: int, block: int | tuple[int, int], sparsity: float) -> torch.Tensor:
+    """A random bf16 matrix on the GPU with whole blocks of zeros, which are square or of so many rows and columns."""
+    rows, columns = (block, block) if isinstance(block, int) else block
+    grid = torch.rand(size // rows, size // columns, device="cuda") >= sparsity
+    mask = grid.repeat_interleave(rows, 0).repeat_interleave(columns, 1)
     return (torch.randn(size, size, device="cuda") * mask).bfloat16()
 
 

@@ -41,18 +41,20 @@ def three_products(packed, x: torch.Tensor, dy: torch.Tensor) -> dict:
     }
 
 
-def products(block: int, sparsity: float, size: int, musts: dict[str, str], tokens: int = TOKENS) -> list[Case]:
-    """The products that `musts` names, and says what they must be, each beside cuBLAS's of the dense weight."""
+def products(block, sparsity: float, size: int, musts: dict[str, str], tokens: int = TOKENS) -> list[Case]:
+    """The products that `musts` names, and says what they must be, each beside cuBLAS's. Without zeros: of `Dense`."""
     weight = blocked(size, block, sparsity)
     x, dy = (torch.randn(tokens, size, device="cuda").bfloat16() for _ in range(2))
-    packed = lacis.pack(weight, lacis.Bsr(block, block))
+    rows, columns = (block, block) if isinstance(block, int) else block
+    packed = lacis.pack(weight, lacis.Bsr(rows, columns) if sparsity else lacis.Dense)
     own = three_products(packed, x, dy)
     dense = {
         "forward": lambda: torch.nn.functional.linear(x, weight),
         "gradient of the input": lambda: dy @ weight,
         "gradient of the values": lambda: dy.T @ x,
     }
-    cases, words = [], f"{size}², " + f"{tokens} tokens, " * (tokens != TOKENS) + f"block {block}, {sparsity:.0%} zeros"
+    kind = f"block {block if rows == columns else f'{rows}×{columns}'}, {sparsity:.0%} zeros" if sparsity else "Dense"
+    cases, words = [], f"{size}², " + f"{tokens} tokens, " * (tokens != TOKENS) + kind
     with torch.no_grad():
         for name, must in musts.items():
             times = measure({"lacis": own[name], "torch dense": dense[name]}, "cuda", rounds=20, flush=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stored blocks on tensor cores at other sizes, in BlockedEll and in float16, by the default schedules."""
+"""Stored blocks on tensor cores of other shapes and sizes, in BlockedEll and in float16, by the default schedules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .measure import Case, measure
 from .tile_schedules import SPARSITIES, blocked
 from .tile_training import products
 
-TITLE = "Tensor cores at other sizes, in BlockedEll and in float16, by the default schedules"
+TITLE = "Tensor cores at other shapes and sizes, in BlockedEll and in float16, by the default schedules"
 # What kernels by hand reached, in times of cuBLAS, at each sparsity: by size and tokens, product and block.
 BY_HAND = {
     (8192, 4096): {
@@ -42,6 +42,16 @@ def sizes() -> list[Case]:
             for n, sparsity in enumerate(SPARSITIES):
                 musts = {what: f"≥ {SHARE * row[block][n]:.2f}" for what, row in listed.items() if block in row}
                 found += products(block, sparsity, size, musts, tokens)
+    return found
+
+
+def shapes(size: int = 8192) -> list[Case]:
+    """Blocks of eight, blocks that are not square, and a weight in the format `Dense`."""
+    three = dict.fromkeys(("forward", "gradient of the input", "gradient of the values"), "")
+    found = products(size, 0, size, {"gradient of the input": ""})
+    for block in ((8, 8), (128, 64), (32, 16)):
+        for sparsity in SPARSITIES:
+            found += products(block, sparsity, size, three)
     return found
 
 
@@ -81,4 +91,4 @@ def run() -> list[Case]:
     if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0):
         return []
     few = [case for n, must in FEW_TILES.items() for case in products(64, 0.9, 4096, {"forward": f"≥ {must}"}, n)]
-    return variants() + sizes() + few
+    return variants() + shapes() + sizes() + few

@@ -26,7 +26,7 @@ static bool isCalledIn(StringRef part, LoopOpInterface loop, StringRef name) {
 }
 
 bool Nest::isCalled(Operation *op, StringRef name) const {
-  auto loop = dyn_cast<LoopOpInterface>(op);
+  auto loop = op->getNumRegions() == 0 ? LoopOpInterface() : dyn_cast<LoopOpInterface>(op); // most have none: no look-up
   return loop && (isSpelled(name, loop.getLetters(), loop.getPathAttr()) ||
                   (!part.empty() && isCalledIn(part, loop, name)));
 }
