@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels for a CPU whose steps are those of a GPU with other numbers, drawn at random."""
 
+import dataclasses
+
 import tally
 
 import lacis
@@ -17,6 +19,8 @@ def drawn_kernel(draw, expression, operands, after, drawn_step, name, reason):
 
     All three outcomes are counted."""
     spec, target = capture_einsum(expression, operands, None, epilogue=after)[0], draw.choice(GPUS)
+    # Of a sample that few blocks have, those are gathered.
+    spec = dataclasses.replace(spec, eighths=draw.choice((8, 2)))
     texts = compile_kernel(emit(spec), target).info["steps"]
     steps = [drawn_step(draw, lacis.steps.parse(text)) for text in texts if "upto" not in text]
     case = f"{expression} {[tuple(each.shape) for each in operands]} {operands[0]} {target} {after} {steps}"

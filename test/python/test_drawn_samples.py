@@ -16,7 +16,8 @@ from lacis.capture import Epilogue
 
 SHARDS, DRAWS = 10, 30
 ORDERS = ("ij,bi,bj->ij", "ij,ib,jb->ij", "ij,bi,jb->ij", "ij,ib,bj->ij", "ij,hbi,hbj->ij")
-BLOCKS = (16, 16), (32, 32), (64, 64), (128, 128), (32, 64), (64, 32), (16, 32), (64, 128), (128, 64)
+SQUARE = [(side, side) for side in (16, 32, 64, 128)]
+BLOCKS = [*SQUARE, (16, 32), (32, 16), (16, 64), (32, 64), (64, 32), (64, 128), (128, 64)]
 
 
 def drawn_step(draw, step, share):

@@ -3,6 +3,7 @@
 
 import dataclasses
 import pathlib
+import re
 import sys
 
 import pytest
@@ -27,6 +28,7 @@ CASES = {
     "16, f16": (lacis.Bcsc, (16, 16), torch.float16),
     "8": (lacis.Bcsc, (8, 8), torch.bfloat16),
     "32 x 16": (lacis.Bsr, (32, 16), torch.bfloat16),
+    "16 x 32": (lacis.Bsr, (16, 32), torch.bfloat16),
     "64 x 128": (lacis.Bsr, (64, 128), torch.bfloat16),
     "256": (lacis.Bsr, (256, 256), torch.bfloat16),
     "192 x 128": (lacis.Bcsc, (192, 128), torch.float16),
@@ -169,9 +171,10 @@ def test_what_follows_a_sampled_sum(case, target):
         check(kernel(packed.pattern, *factors).values, exact.values)
 
 
-@pytest.mark.parametrize("case", mostly_long(["32", "16, f16", "32 x 16"], "32"))
+@pytest.mark.parametrize("case", mostly_long(["32", "16, f16", "32 x 16", "16 x 32"], "32"))
 def test_gathered_blocks(case):
-    """The steps where few blocks are stored; several panels and shares, of any length, in each direction."""
+    """The steps where few blocks are stored; several panels and shares, of any length, in each direction. A consumer's
+    sums are those of its own blocks."""
     format, block, dtype = CASES[case]
     torch.manual_seed(0)
     grid = torch.rand(-(-1096 // block[0]), -(-1304 // block[1])) < 0.3
@@ -182,7 +185,9 @@ def test_gathered_blocks(case):
     spec = dataclasses.replace(capture_einsum("ij,bi,bj->ij", operands, None)[0], eighths=3)
     steps = [lacis.steps.parse(text) for text in compile_kernel(emit(spec), GPUS[0]).info["steps"]]
     kernel = lacis.compile("ij,bi,bj->ij", *operands, steps=steps, target="cpu")
-    assert "lacis.mma_gathered" in kernel.asm["tiles"]
+    widths = re.findall(r"lacis.mma_gathered .* into !lacis.acc<64x(\d+)xf32>", kernel.asm["tiles"])
+    own = next(step.factor for step in steps if step.mnemonic == "split" and step.loop == "i0_j01")
+    assert 64 * max(map(int, widths)) == own * block[0] * block[1]
     check(kernel(*operands).values, packed.pattern.gather(dy.double().T @ x.double()))
 
 

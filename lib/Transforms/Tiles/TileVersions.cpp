@@ -15,19 +15,26 @@ static VersionOp versionOf(Value condition) {
   return found;
 }
 
+/// The columns of a part, of which `if part < version` counts as many as a version has.
+static int64_t widthOfParts(VersionOp version, TileVariance &variance) {
+  for (Operation *user : version->getUsers())
+    if (auto comparison = dyn_cast<arith::CmpIOp>(user); comparison && !variance.of(comparison).empty())
+      return neighboursOf(comparison, variance.of(comparison)[0]);
+  return 0;
+}
+
 TileVersions TileVersions::find(LoopOp groups, TileVariance &variance) {
   TileVersions found;
   found.variance = &variance;
   llvm::SetVector<Value> tensors; // that statements of a version write
   groups->walk([&](scf::IfOp guard) {
     VersionOp version = versionOf(guard.getCondition());
-    const TileVariance::Coordinates &along = variance.of(guard.getCondition());
-    if (!version || along.empty())
+    if (!version || variance.of(guard.getCondition()).empty())
       return;
     found.version = version;
-    found.width = neighboursOf(guard.getCondition(), along[0]);
     guard->walk([&](WriteOp write) { tensors.insert(write.getTensor()); });
   });
+  found.width = found.version ? widthOfParts(found.version, variance) : 0;
   groups->walk([&](WriteOp write) {
     std::optional<TileVariance::Place> place = variance.placeOf(write.getIndices().back());
     if (tensors.contains(write.getTensor()) && place && place->coordinate)
