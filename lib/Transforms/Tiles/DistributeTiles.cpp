@@ -316,14 +316,14 @@ void DistributeTiles::finishColumns(OpBuilder b, const Store &store, int64_t fir
   if (auto set = dyn_cast<SetOp>(store.op)) {
     Value value = again(in, withoutEntry(set.getValue()));
     Value copy = set.getBatch() ? again(in, set.getBatch()) : Value();
-    SetOp::create(in.b, loc, value, set.getTensor(), again(in, set.getPosition()), copy, Value());
+    SetOp::create(in.b, set.getLoc(), value, set.getTensor(), again(in, set.getPosition()), copy, Value());
   } else {
     auto write = cast<WriteOp>(store.op);
     SmallVector<Value> at;
     Value value = again(in, write.getValue());
     for (Value index : write.getIndices())
       at.push_back(again(in, index));
-    WriteOp::create(in.b, loc, value, write.getTensor(), at, Value(), IntegerAttr());
+    WriteOp::create(in.b, write.getLoc(), value, write.getTensor(), at, Value(), IntegerAttr());
   }
   close(whole);
 }
