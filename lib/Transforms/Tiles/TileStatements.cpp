@@ -179,8 +179,8 @@ LogicalResult TileStatements::store(OpBuilder &b, Operation *op, Value value) {
   if (guard && isInBlocks(*to))
     return storeBlocks(b, *to, value);
   if (guard && cast<BlockArgument>(row).getOwner()->getParentOp()->isProperAncestor(guard))
-    return op->emitError("tiles: a condition within a tile stands around what is stored of it, and a tile is stored whole, or "
-                         "block by block where its output has stored blocks");
+    return op->emitError("tiles: a condition within a tile stands around what is stored of it, and a tile is stored "
+                         "whole, or block by block where its output has stored blocks");
   FailureOr<StoreTileOp> made = maps().store(b, *to, value);
   if (succeeded(made) && *made && !made->getTransposed())
     if (auto [free, first] = freeBox(*made); free) {
