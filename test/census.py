@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code of about 600 default kernels, one line each, without a GPU: what a change of the compiler has changed.
+"""Code of about 700 default kernels, one line each, without a GPU: what a change of the compiler has changed.
 
     python test/census.py write NEW [--targets cpu cuda:sm_90a] [--only WORD] [--assemble]
     python test/census.py compare OLD NEW
@@ -39,7 +39,7 @@ from lacis.runtime.chain import rolls_on
 TARGETS = ("cuda:sm_90a", "cuda:sm_80", "cuda:sm_89")
 ROWS, COLUMNS, TOKENS = 512, 768, 300
 SQUARE = [(128, 128), (64, 64), (32, 32), (16, 16), (8, 8)]
-BLOCKS = [*SQUARE, (128, 64), (64, 128), (64, 16), (16, 64), (32, 16), (16, 128)]
+BLOCKS = [*SQUARE, (128, 64), (64, 128), (64, 16), (16, 64), (32, 16), (16, 32), (16, 128)]
 CHAINS = [(128, 128), (64, 64), (64, 16), (16, 16)]
 UNEVEN = [(), ("i",), ("j",), ("i", "j")]
 HALF, SINGLE = torch.bfloat16, torch.float32

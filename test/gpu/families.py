@@ -140,7 +140,7 @@ def by_hand(layout, rows, columns, tokens, sparsity=0.8) -> Problem:
 
 
 SQUARE = [(128, 128), (64, 64), (32, 32), (16, 16), (8, 8)]
-BLOCKS = [*SQUARE, (128, 64), (64, 128), (32, 16), (16, 128)]
+BLOCKS = [*SQUARE, (128, 64), (64, 128), (32, 16), (16, 32), (16, 128)]
 SLOTS = {"forward": "", "dx": "1", "dw": "values"}
 PARTS = lacis.formats.decompose(ell=lacis.BlockedEll(64, 64, width=4), rest=lacis.Bsr(64, 64))
 HAND = {

@@ -10,7 +10,7 @@ from lacis.runtime import library
 
 HOPPER = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
 pytestmark = pytest.mark.skipif(not HOPPER, reason="needs a Hopper GPU")
-BLOCKS = [(64, 64), (128, 128), (64, 128), (32, 32), (16, 16), (8, 8), (32, 16)]
+BLOCKS = [(64, 64), (128, 128), (64, 128), (32, 32), (16, 16), (8, 8), (32, 16), (16, 32)]
 SHAPES = [(256, 256, 256), (64, 64, 1), (1000, 712, 333), (2048, 1024, 1025), (8, 2048, 3000)]
 
 

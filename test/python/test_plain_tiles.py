@@ -171,7 +171,7 @@ def test_what_follows_a_sampled_sum(case, target):
         check(kernel(packed.pattern, *factors).values, exact.values)
 
 
-@pytest.mark.parametrize("case", mostly_long(["32", "16, f16", "32 x 16", "16 x 32"], "32"))
+@pytest.mark.parametrize("case", mostly_long(["32", "16, f16", "32 x 16", "16 x 32"], "32 x 16"))
 def test_gathered_blocks(case):
     """The steps where few blocks are stored; several panels and shares, of any length, in each direction. A consumer's
     sums are those of its own blocks."""
