@@ -21,9 +21,14 @@ MUST = {
 MUST_DENSE = 0.93
 
 
+def sides(block: int | tuple[int, int]) -> tuple[int, int]:
+    """Rows and columns of a block, which is square where one number is given."""
+    return (block, block) if isinstance(block, int) else block
+
+
 def blocked(size: int, block: int | tuple[int, int], sparsity: float) -> torch.Tensor:
-    """A random bf16 matrix on the GPU with whole blocks of zeros, which are square or of so many rows and columns."""
-    rows, columns = (block, block) if isinstance(block, int) else block
+    """A random bf16 matrix on the GPU with whole blocks of zeros."""
+    rows, columns = sides(block)
     grid = torch.rand(size // rows, size // columns, device="cuda") >= sparsity
     mask = grid.repeat_interleave(rows, 0).repeat_interleave(columns, 1)
     return (torch.randn(size, size, device="cuda") * mask).bfloat16()

@@ -11,7 +11,7 @@ import torch
 
 from .measure import Case, measure
 from .tile_schedules import MUST as FORWARD
-from .tile_schedules import SPARSITIES, blocked
+from .tile_schedules import SPARSITIES, blocked, sides
 
 TITLE = "Training step of a block-sparse layer by the default schedules, 8192 tokens, bf16"
 TOKENS = 8192
@@ -45,15 +45,15 @@ def products(block, sparsity: float, size: int, musts: dict[str, str], tokens: i
     """The products that `musts` names, and says what they must be, each beside cuBLAS's. Without zeros: of `Dense`."""
     weight = blocked(size, block, sparsity)
     x, dy = (torch.randn(tokens, size, device="cuda").bfloat16() for _ in range(2))
-    rows, columns = (block, block) if isinstance(block, int) else block
-    packed = lacis.pack(weight, lacis.Bsr(rows, columns) if sparsity else lacis.Dense)
+    packed = lacis.pack(weight, lacis.Bsr(*sides(block)) if sparsity else lacis.Dense)
     own = three_products(packed, x, dy)
     dense = {
         "forward": lambda: torch.nn.functional.linear(x, weight),
         "gradient of the input": lambda: dy @ weight,
         "gradient of the values": lambda: dy.T @ x,
     }
-    kind = f"block {block if rows == columns else f'{rows}×{columns}'}, {sparsity:.0%} zeros" if sparsity else "Dense"
+    shape = block if isinstance(block, int) else "×".join(map(str, block))
+    kind = f"block {shape}, {sparsity:.0%} zeros" if sparsity else "Dense"
     cases, words = [], f"{size}², " + f"{tokens} tokens, " * (tokens != TOKENS) + kind
     with torch.no_grad():
         for name, must in musts.items():
