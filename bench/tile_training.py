@@ -41,19 +41,26 @@ def three_products(packed, x: torch.Tensor, dy: torch.Tensor) -> dict:
     }
 
 
-def products(block, sparsity: float, size: int, musts: dict[str, str], tokens: int = TOKENS) -> list[Case]:
-    """The products that `musts` names, and says what they must be, each beside cuBLAS's. Without zeros: of `Dense`."""
+def products(
+    block: int | tuple[int, int], sparsity: float, size: int, musts: dict[str, str], tokens: int = TOKENS
+) -> list[Case]:
+    """The products that `musts` names, and says what they must be, each beside cuBLAS's of the dense weight."""
     weight = blocked(size, block, sparsity)
+    shape = block if isinstance(block, int) else "×".join(map(str, block))
+    packed = lacis.pack(weight, lacis.Bsr(*sides(block)))
+    return beside_cublas(f"block {shape}, {sparsity:.0%} zeros", weight, packed, musts, tokens)
+
+
+def beside_cublas(kind: str, weight: torch.Tensor, packed, musts: dict[str, str], tokens: int = TOKENS) -> list[Case]:
+    """The same of a square weight that is packed already; `kind` is what the rows are called."""
+    size = weight.shape[0]
     x, dy = (torch.randn(tokens, size, device="cuda").bfloat16() for _ in range(2))
-    packed = lacis.pack(weight, lacis.Bsr(*sides(block)) if sparsity else lacis.Dense)
     own = three_products(packed, x, dy)
     dense = {
         "forward": lambda: torch.nn.functional.linear(x, weight),
         "gradient of the input": lambda: dy @ weight,
         "gradient of the values": lambda: dy.T @ x,
     }
-    shape = block if isinstance(block, int) else "×".join(map(str, block))
-    kind = f"block {shape}, {sparsity:.0%} zeros" if sparsity else "Dense"
     cases, words = [], f"{size}², " + f"{tokens} tokens, " * (tokens != TOKENS) + kind
     with torch.no_grad():
         for name, must in musts.items():

@@ -8,7 +8,7 @@ import torch
 
 from .measure import Case, measure
 from .tile_schedules import SPARSITIES, blocked
-from .tile_training import products
+from .tile_training import beside_cublas, products
 
 TITLE = "Tensor cores at other shapes and sizes, in BlockedEll and in float16, by the default schedules"
 # What kernels by hand reached, in times of cuBLAS, at each sparsity: by size and tokens, product and block.
@@ -48,7 +48,8 @@ def sizes() -> list[Case]:
 def shapes(size: int = 8192) -> list[Case]:
     """Blocks of eight, blocks that are not square, and a weight in the format `Dense`."""
     three = dict.fromkeys(("forward", "gradient of the input", "gradient of the values"), "")
-    found = products(size, 0, size, {"gradient of the input": ""})
+    weight = torch.randn(size, size, device="cuda").bfloat16()
+    found = beside_cublas("Dense", weight, lacis.pack(weight, lacis.Dense), {"gradient of the input": ""})
     for block in ((8, 8), (128, 64), (32, 16)):
         for sparsity in SPARSITIES:
             found += products(block, sparsity, size, three)

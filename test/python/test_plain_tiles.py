@@ -173,8 +173,7 @@ def test_what_follows_a_sampled_sum(case, target):
 
 @pytest.mark.parametrize("case", mostly_long(["32", "16, f16", "32 x 16", "16 x 32"], "32 x 16"))
 def test_gathered_blocks(case):
-    """The steps where few blocks are stored; several panels and shares, of any length, in each direction. A consumer's
-    sums are those of its own blocks."""
+    """Where few blocks are stored; panels and shares of any length, each way. A consumer sums up its own blocks."""
     format, block, dtype = CASES[case]
     torch.manual_seed(0)
     grid = torch.rand(-(-1096 // block[0]), -(-1304 // block[1])) < 0.3
@@ -185,6 +184,7 @@ def test_gathered_blocks(case):
     spec = dataclasses.replace(capture_einsum("ij,bi,bj->ij", operands, None)[0], eighths=3)
     steps = [lacis.steps.parse(text) for text in compile_kernel(emit(spec), GPUS[0]).info["steps"]]
     kernel = lacis.compile("ij,bi,bj->ij", *operands, steps=steps, target="cpu")
+    assert "lacis.mma_gathered" in kernel.asm["tiles"]
     widths = re.findall(r"lacis.mma_gathered .* into !lacis.acc<64x(\d+)xf32>", kernel.asm["tiles"])
     own = next(step.factor for step in steps if step.mnemonic == "split" and step.loop == "i0_j01")
     assert 64 * max(map(int, widths)) == own * block[0] * block[1]

@@ -108,7 +108,7 @@ LogicalResult TileStatements::emitBlock(OpBuilder &b, Block &block) {
   for (Operation &op : block.without_terminator()) {
     LogicalResult done = success();
     if (auto guard = dyn_cast<scf::IfOp>(op); guard && guard.getNumResults() == 0 && !guard.elseBlock())
-      done = emitBlock(b, *guard.thenBlock()); // what is stored under it is, nothing else reads the other places
+      done = emitBlock(b, *guard.thenBlock()); // stores of blocks ask it; of a workspace nothing reads the other places
     else if (auto loop = dyn_cast<LoopOp>(op))
       done = loop.getNumResults() == 0 ? emitBlock(b, *loop.getBlock()) : reduce(b, loop);
     else if (auto read = dyn_cast<ReadOp>(op))

@@ -34,7 +34,8 @@ TileVersions TileVersions::find(LoopOp groups, TileVariance &variance) {
     found.version = version;
     guard->walk([&](WriteOp write) { tensors.insert(write.getTensor()); });
   });
-  found.width = found.version ? widthOfParts(found.version, variance) : 0;
+  if (found.version)
+    found.width = widthOfParts(found.version, variance);
   groups->walk([&](WriteOp write) {
     std::optional<TileVariance::Place> place = variance.placeOf(write.getIndices().back());
     if (tensors.contains(write.getTensor()) && place && place->coordinate)
