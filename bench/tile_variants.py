@@ -45,6 +45,10 @@ def sizes() -> list[Case]:
     return found
 
 
+def few_tiles() -> list[Case]:
+    return [case for n, must in FEW_TILES.items() for case in products(64, 0.9, 4096, {"forward": f"≥ {must}"}, n)]
+
+
 def shapes(size: int = 8192) -> list[Case]:
     """Blocks of eight, blocks that are not square, and a weight in the format `Dense`."""
     three = dict.fromkeys(("forward", "gradient of the input", "gradient of the values"), "")
@@ -91,7 +95,4 @@ def variants(size: int = 8192, tokens: int = 8192, sparsity: float = 0.75) -> li
 def run() -> list[Case]:
     if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0):
         return []
-    found = variants() + shapes() + sizes()  # rows stand as they are measured: bench.turns names them by that
-    for tokens, must in FEW_TILES.items():
-        found += products(64, 0.9, 4096, {"forward": f"≥ {must}"}, tokens)
-    return found
+    return variants() + shapes() + sizes() + few_tiles()

@@ -117,7 +117,7 @@ def rows_of(environments: list[Environment]) -> list[tuple[str, float, float]]:
     times = []
     while (answers := [each.answer() for each in environments])[0] == answers[1] == "ready":
         times.append(measured(environments))
-        print(len(times), *times[-1], file=sys.stderr)  # rows have their names at the end
+        print(len(times), *times[-1], file=sys.stderr)  # names come at the end, in the same order
     for each, answer in zip(environments, answers):
         if answer == "ready":
             raise SystemExit(f"{each.process.args[0]} measures more than the other one")
