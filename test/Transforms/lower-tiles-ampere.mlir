@@ -55,9 +55,11 @@ module attributes {lacis.artifact = {args = [{kind = "operand", operand = 0 : i6
       %r2, %done = lacis.complete %end, %sum : !lacis.ring<2, <64x64xbf16>>, !lacis.acc<64x64xf32> -> !lacis.ring<2, <64x64xbf16>>, !lacis.acc<64x64xf32>
       // The lanes of a quad bring 16 bytes of a row of the output together.
       // CHECK:     movmatrix.sync.aligned.m8n8.trans.b16
+      // CHECK:     arith.addi %[[ROW:.*]], %c0_i64 : i64
       // CHECK:     nvvm.shfl.sync
       // CHECK:     scf.if
       // CHECK:       llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xi32>
+      // CHECK:     arith.addi %[[ROW]], %c8_i64 : i64
       lacis.store_tile %done to %x[%c0, %c0] transposed {shape = [#size, #size], type = bf16} : !lacis.acc<64x64xf32> to !llvm.ptr[i32, i32]
       lacis.yield
     }

@@ -19,6 +19,17 @@ struct Matrix {
   mlir::Value pointer, rows, columns, pitch; // i64
 };
 
+/// The rows where a lane stores what it has of an accumulator, eight of which are a line.
+struct LineRows {
+  llvm::SmallVector<mlir::Value> starts; // of the groups of rows
+  int64_t size;                          // of a group
+  mlir::Value within;                    // a line
+  mlir::Value warp = {};                 // rows before those of the warp; none where each has all
+  mlir::Value first = {};                // of line 0, where there is one group
+
+  mlir::Value of(mlir::OpBuilder &b, int64_t line) const;
+};
+
 class CopiesAhead;
 
 class RoleLowering : public Accumulators {
@@ -87,8 +98,7 @@ private:
   Pieces loadColumnPair(mlir::OpBuilder &b, LoadColumnsOp op, int64_t eight) override;
 
   // Stores
-  mlir::Value lineRow(mlir::OpBuilder &b, AccType acc, mlir::ValueRange firsts, int64_t line, bool transposed,
-                      mlir::Value within);
+  LineRows rowsOf(mlir::OpBuilder &b, AccType acc, mlir::ValueRange firsts, bool transposed, mlir::Value within);
   void lower(mlir::OpBuilder &, LoadEntriesOp) {} // where a store needs them
   void loadEntriesOf(mlir::OpBuilder &b, mlir::Value acc, int64_t line);
   Pieces wordsOf(mlir::OpBuilder &b, mlir::Value acc, mlir::Type element, int64_t line, bool transposed);
@@ -96,8 +106,8 @@ private:
   /// neighbours. `firsts`: of its groups of rows.
   void storeLines(mlir::OpBuilder &b, mlir::Value acc, mlir::Type element, const Matrix &matrix,
                   mlir::ValueRange firsts, mlir::Value column, bool transposed);
-  void storeSingles(mlir::OpBuilder &b, mlir::Value acc, const Matrix &matrix, mlir::ValueRange firsts,
-                    mlir::Value column, int64_t line, bool transposed);
+  void storeSingles(mlir::OpBuilder &b, mlir::Value acc, const Matrix &matrix, mlir::Value row, mlir::Value column,
+                    int64_t line, bool transposed);
   llvm::LogicalResult lower(mlir::OpBuilder &b, StoreTileOp op);
   void lower(mlir::OpBuilder &b, StoreRowsOp op);
   llvm::LogicalResult lower(mlir::OpBuilder &b, StoreBlocksOp op);

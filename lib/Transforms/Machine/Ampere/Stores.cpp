@@ -62,24 +62,35 @@ private:
 
 } // namespace
 
-/// The row of a lane that has row `within` of the eight of line `line` of `acc`: `firsts` are those of its groups of
-/// rows; -1 where there is none.
-Value RoleLowering::lineRow(OpBuilder &b, AccType acc, ValueRange firsts, int64_t line, bool transposed, Value within) {
+/// The rows of a lane that has row `within` of the eight of each line of `acc`: `firsts` are those of its groups of rows.
+LineRows RoleLowering::rowsOf(OpBuilder &b, AccType acc, ValueRange firsts, bool transposed, Value within) {
   Location loc = group.lane.getLoc();
   Instructions i(b, loc);
   Share share = shareOf(acc);
-  auto wideOf = [&](Value value) -> Value { return arith::ExtUIOp::create(b, loc, b.getI64Type(), value); };
-  auto add = [&](Value x, Value y) -> Value { return arith::AddIOp::create(b, loc, x, y); };
-  Value own = i.constant(8 * line);
+  auto add = [&](Value x, Value y) -> Value {
+    return arith::AddIOp::create(b, loc, x, arith::ExtUIOp::create(b, loc, b.getI64Type(), y));
+  };
+  LineRows rows{SmallVector<Value>(firsts), acc.getRows() / static_cast<int64_t>(firsts.size()), within};
   if (byRows != transposed)
-    own = i.add(own, i.multiply(group.warp, byRows ? share.rows : share.columns));
-  Value lane = wideOf(within);
+    rows.warp = i.multiply(group.warp, byRows ? share.rows : share.columns);
   if (firsts.size() == 1)
-    return add(add(firsts[0], wideOf(own)), lane);
-  int64_t rows = acc.getRows() / static_cast<int64_t>(firsts.size());
-  Value first = chosenOf(b, loc, firsts, arith::DivUIOp::create(b, loc, own, i.constant(rows)));
-  Value row = add(add(first, wideOf(arith::RemUIOp::create(b, loc, own, i.constant(rows)))), lane);
-  Value none = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, first, i.constant64(0));
+    rows.first = add(rows.warp ? add(firsts[0], rows.warp) : firsts[0], within);
+  return rows;
+}
+
+/// The row of a line; -1 where there is none. In one group it is that of the first line and a constant: what each line adds
+/// to the lane's row would keep two registers throughout the loop over products, where six lines spilled 8 bytes.
+Value LineRows::of(OpBuilder &b, int64_t line) const {
+  Location loc = within.getLoc();
+  Instructions i(b, loc);
+  auto add = [&](Value x, Value y) -> Value { return arith::AddIOp::create(b, loc, x, y); };
+  if (first)
+    return add(first, i.constant64(8 * line));
+  auto wideOf = [&](Value value) -> Value { return arith::ExtUIOp::create(b, loc, b.getI64Type(), value); };
+  Value own = warp ? i.add(warp, 8 * line) : i.constant(8 * line);
+  Value start = chosenOf(b, loc, starts, arith::DivUIOp::create(b, loc, own, i.constant(size)));
+  Value row = add(add(start, wideOf(arith::RemUIOp::create(b, loc, own, i.constant(size)))), wideOf(within));
+  Value none = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, start, i.constant64(0));
   return arith::SelectOp::create(b, loc, none, i.constant64(-1), row);
 }
 
@@ -95,8 +106,8 @@ void RoleLowering::loadEntriesOf(OpBuilder &b, Value acc, int64_t line) {
   Instructions i(b, loc);
   Share share = shareOf(op.getAcc().getType());
   auto firsts = llvm::map_to_vector(op.getRows(), [&](Value row) { return wide(b, row); });
-  Value row = lineRow(b, op.getAcc().getType(), firsts, line, /*transposed=*/false,
-                      arith::ShRUIOp::create(b, loc, group.lane, i.constant(2)));
+  Value within = arith::ShRUIOp::create(b, loc, group.lane, i.constant(2));
+  Value row = rowsOf(b, op.getAcc().getType(), firsts, /*transposed=*/false, within).of(b, line);
   Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, wide(b, op.getSize()), i.constant64(0));
   some = arith::AndIOp::create(b, loc, some,
                                arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, row, i.constant64(0)));
@@ -145,6 +156,9 @@ void RoleLowering::storeLines(OpBuilder &b, Value acc, Type element, const Matri
   Share share = shareOf(type);
   loadFor(b, acc);
   Value member = arith::AndIOp::create(b, loc, group.lane, i.constant(3));
+  Value eighth = arith::ShRUIOp::create(b, loc, group.lane, i.constant(2));
+  bool areDown = element.isF32() && transposed; // two neighbours of an accumulator are two rows of the matrix
+  LineRows rows = rowsOf(b, type, firsts, transposed, areDown ? i.multiply(member, 2) : eighth);
   if (byRows == transposed) {
     Value warp = i.multiply(group.warp, byRows ? share.rows : share.columns);
     column = arith::AddIOp::create(b, loc, column, castInteger(b, loc, warp, b.getI64Type()));
@@ -154,14 +168,12 @@ void RoleLowering::storeLines(OpBuilder &b, Value acc, Type element, const Matri
     auto apart = scf::IfOp::create(b, loc, i.opaqueTrue(), /*withElseRegion=*/false);
     OpBuilder at = apart.getThenBodyBuilder();
     if (element.isF32()) {
-      storeSingles(at, acc, matrix, firsts, column, line, transposed);
+      storeSingles(at, acc, matrix, rows.of(at, line), column, line, transposed);
       continue;
     }
     Instructions inner(at, loc);
     Pieces words = wordsOf(at, acc, element, line, transposed);
-    Value own = arith::ShRUIOp::create(at, loc, group.lane, inner.constant(2));
-    Value row = lineRow(at, type, firsts, line, transposed, own);
-    NeighbourStore(at, loc, inner, matrix, member).store(words, row, column);
+    NeighbourStore(at, loc, inner, matrix, member).store(words, rows.of(at, line), column);
   }
 }
 
@@ -182,16 +194,14 @@ static void putPair(OpBuilder &b, Instructions &i, const Matrix &matrix, Value i
 }
 
 /// Numbers as they are: a warp stores 32 bytes of each of four or eight rows at once.
-void RoleLowering::storeSingles(OpBuilder &b, Value acc, const Matrix &matrix, ValueRange firsts, Value column,
+void RoleLowering::storeSingles(OpBuilder &b, Value acc, const Matrix &matrix, Value row, Value column,
                                 int64_t line, bool transposed) {
   Location loc = acc.getLoc();
   Instructions i(b, loc);
-  AccType type = cast<AccType>(acc.getType());
-  Share share = shareOf(type);
+  Share share = shareOf(cast<AccType>(acc.getType()));
   auto wideOf = [&](Value value) -> Value { return arith::ExtUIOp::create(b, loc, b.getI64Type(), value); };
   Value eighth = arith::ShRUIOp::create(b, loc, group.lane, i.constant(2));
   Value pair = i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 2);
-  Value row = lineRow(b, type, firsts, line, transposed, transposed ? pair : eighth);
   Value first = arith::AddIOp::create(b, loc, column, wideOf(transposed ? eighth : pair));
   NeighbourStore to(b, loc, i, matrix, /*member=*/Value());
   auto put = [&](ValueRange values, Value row, Value at) {
