@@ -53,7 +53,8 @@ def test_drawn_kernels_are_those_of_the_stored_census(tmp_path):
 @pytest.mark.long
 def test_two_environments_take_turns():
     """`bench.turns` on the CPU, with one environment in both places."""
-    command = [sys.executable, "-m", "bench.turns", sys.executable, sys.executable, "cpu_csr", "--most", "1", "--runs", "2"]
+    python, few = sys.executable, ["--most", "1", "--runs", "2"]
+    command = [python, "-m", "bench.turns", python, python, "cpu_csr", *few]
     root = STORED.parents[1]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=300)
     lines = done.stdout.splitlines()
