@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains of statements on one pattern: products under batch letters, functions with coordinates, softmax."""
 
+import gc
 import math
+import weakref
 
 import pytest
 import torch
 from strategies import mostly_long
+from test_ready_calls import counted
 from test_sampled import FORMATS, mask
 
 import lacis
 from lacis.attentions.fibres import Fibres
 from lacis.attentions.softmax import normalised
+from lacis.runtime.ready import ReadySamples
 
 H, I, J, D = 8, 9, 11, 5  # as test_attention.py has them, so that kernels are shared
 
@@ -58,12 +62,25 @@ def test_rows_of_many_blocks(width, target):
     torch.testing.assert_close(found.to_dense(), dense_softmax(scores, kept).float())
 
 
-def test_a_compiled_product_takes_the_shared_pattern():
-    pattern = lacis.Pattern.from_mask(mask(I, J), lacis.Csr)
-    q, k = operands("hid", "hjd", dtype=torch.float32)
-    kernel = lacis.compile("ij,hid,hjd->hij", pattern, q, k)
-    expected = lacis.einsum("ij,hid,hjd->hij", pattern, 2 * q, k, target="eager")
-    torch.testing.assert_close(kernel(pattern, 2 * q, k).values, expected.values)
+def test_a_compiled_product_takes_the_shared_pattern(monkeypatch):
+    answers, kept = counted(monkeypatch, ReadySamples), mask(I, J)
+    first, pattern = (lacis.Pattern.from_mask(kept, lacis.Csr) for _ in range(2))
+    kernel = lacis.compile("ij,hid,hjd->hij", first, *operands("hid", "hjd", dtype=torch.float32))
+
+    def look(pattern, heads, ready):
+        q, k = torch.randn(heads, I, D), torch.randn(heads, J, D)
+        found = kernel(pattern, q, k)
+        assert found.pattern is pattern.batched([heads], "h") and (answers[-1] is not None) == ready
+        torch.testing.assert_close(found.to_dense(), torch.einsum("hid,hjd->hij", q, k) * kept)
+
+    with torch.no_grad():
+        for heads, ready in ((H, False), (H, True), (2 * H, False), (H, True), (2 * H, True)):
+            look(pattern, heads, ready)
+    gone = weakref.ref(pattern)
+    del pattern
+    answers.clear()
+    gc.collect()
+    assert gone() is None
 
 
 @pytest.mark.long

@@ -99,12 +99,16 @@ class ReadyCalls:
 class ReadySamples:
     """The calls of one einsum's kernel on a pattern, at whose entries it is sampled, and two dense operands, by pattern
     and shapes of the dense ones. What is not like before is left to the way that looks at all of it.
+
+    Of a pattern that batches or heads share the result is on the one below them, which the pattern keeps itself: held
+    here, it would keep the pattern alive.
     """
 
     def __init__(self, call, kernels):
         self._known: weakref.WeakKeyDictionary[Pattern, tuple] = weakref.WeakKeyDictionary()
         self._packed, self._run = call.packed, run_pair()
         self._dense = [number for number in range(len(call.operands)) if number != call.packed]
+        self._letters = call.output
         in_order = call.output == call.terms[call.packed]  # else the result is transposed
         self._able = len(self._dense) == 2 and call.epilogue is None and in_order and set(call.pieces) == {""}
         self._able = self._able and call.dtype != torch.bool
@@ -115,11 +119,11 @@ class ReadySamples:
             return None
         pattern, (x, y) = operands[self._packed], [operands[number] for number in self._dense]
         changes, calls = self._known.get(pattern, (None, None))
-        call = calls.get((x.shape, y.shape)) if changes == pattern.changes else None
+        call, batch = calls.get((x.shape, y.shape), (None, ())) if changes == pattern.changes else (None, ())
         if call is None:
             return None
         try:
-            return PackedTensor(pattern, {"": self._run(x, y, call.number)})
+            return PackedTensor(self._below(pattern, batch), {"": self._run(x, y, call.number)})
         except RuntimeError:  # the other way says what is wrong
             return None
 
@@ -128,14 +132,20 @@ class ReadySamples:
         if not self._able or not self._is_plain(operands) or ended():
             return
         pattern, shapes = operands[self._packed], tuple(operands[number].shape for number in self._dense)
-        if result.pattern is not pattern:  # it was batched
+        batch = tuple(result.pattern.shape[: -len(pattern.shape)])
+        sampled = self._below(pattern, batch)
+        if result.pattern is not sampled:
             return
         changes, calls = self._known.get(pattern, (None, {}))
         if changes != pattern.changes or len(calls) >= _MOST:
             calls = {}
-        arrays = kernel.arrays(pattern)
-        calls[shapes] = BoundPair(arrays, kernel.family.key, pattern.shape, result.values.shape)
+        arrays = kernel.arrays(sampled)
+        calls[shapes] = BoundPair(arrays, kernel.family.key, sampled.shape, result.values.shape), batch
         self._known[pattern] = pattern.changes, calls
+
+    def _below(self, pattern: Pattern, batch: tuple) -> Pattern:
+        """The pattern that has the entries for each of these batches or heads; without any itself."""
+        return pattern.batched(batch, "".join(self._letters[: len(batch)])) if batch else pattern
 
     def _is_plain(self, operands) -> bool:
         """Are these tensors in inference alone?"""
