@@ -139,7 +139,7 @@ LogicalResult TileBody::findRounds() {
     rounds.push_back(loop);
     auto inside = loop->getRegion(0).front().getOps<LoopOp>();
     if (inside.empty() && !factorsOf(loop))
-      return success();
+      return checkAdded();
     if (!llvm::hasSingleElement(inside))
       return loop->emitError("tiles: no loop of the sum is tensorized");
     loop = *inside.begin();
@@ -151,7 +151,16 @@ LogicalResult TileBody::findRounds() {
     if (auto inside = dyn_cast<LoopOpInterface>(op))
       return op.emitError("tiles: loop '") << inside.getName() << "' stands inside of the one over the depth of a tile, which "
                                               "is the innermost of the sum";
-  return success();
+  return checkAdded();
+}
+
+/// What is added besides, or under a condition, would be lost.
+LogicalResult TileBody::checkAdded() {
+  std::optional<Combination> added = combinationOf(sum);
+  if (depth ? factorsOf(sum) != nullptr : added && added->conditions.empty())
+    return success();
+  return sum->emitError("tiles: a round of a tile's sum adds one product or number, and that always: not another before it, nor "
+                        "under a condition but that of an axis' end or of padding");
 }
 
 FailureOr<TileBody> TileBody::read(Operation *nest) {

@@ -42,6 +42,7 @@ private:
   llvm::LogicalResult findStore(mlir::Operation *op);
   llvm::LogicalResult findSum();
   llvm::LogicalResult findRounds();
+  llvm::LogicalResult checkAdded();
 };
 
 } // namespace lacis

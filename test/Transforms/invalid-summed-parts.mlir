@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: lacis-opt %s -lacis-form-tiles | FileCheck %s
+// RUN: sed 's/iter(%carry = %acc)/iter(%carry = %before)/' %s | not lacis-opt - -lacis-form-tiles 2>&1 | FileCheck %s --check-prefix=REFUSED
+// RUN: sed 's/lacis.yield %next/lacis.yield %chosen/' %s | not lacis-opt - -lacis-form-tiles 2>&1 | FileCheck %s --check-prefix=REFUSED
+// RUN: sed 's/lacis.yield %next/lacis.yield %guarded/' %s | not lacis-opt - -lacis-form-tiles 2>&1 | FileCheck %s --check-prefix=REFUSED
+// RUN: sed 's/lacis.yield %next/lacis.yield %inside/' %s | lacis-opt - -lacis-form-tiles | FileCheck %s
+
+// A tile is one product. What a round adds before that, and a condition on its elements, would be lost; where an axis has
+// ended a factor is 0 anyway.
+// CHECK:   lacis.mma
+// REFUSED: error: tiles: a round of a tile's sum adds one product or number, and that always: not another before it, nor under a condition but that of an axis' end or of padding
+func.func @half_of_the_depth(%a: tensor<?x?xbf16> {lacis.name = "a", lacis.axes = ["i", "k"], lacis.staged = "shared"},
+                             %b: tensor<?x?xbf16> {lacis.name = "b", lacis.axes = ["k", "j"], lacis.staged = "shared"},
+                             %out: tensor<?x?xf32> {lacis.name = "out", lacis.axes = ["i", "j"]}) attributes {lacis.kernel} {
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %bias = arith.constant 3.0 : f32
+  %k = tensor.dim %a, %c1 : tensor<?x?xbf16>
+  %rounds = arith.ceildivui %k, %c64 : index
+  lacis.loop "n" %w to %c1 {
+    lacis.loop "g" %g to %c1 {
+      lacis.loop "i" %i to %c64 {
+        lacis.loop "j" %j to %c64 {
+          %sum = lacis.loop "k0" %k0 to %rounds iter(%acc = %zero) -> (f32) {
+            %before = arith.addf %acc, %bias : f32
+            %more = lacis.loop "k1" %k1 to %c64 iter(%carry = %acc) -> (f32) {
+              %begin = arith.muli %k0, %c64 : index
+              %at = arith.addi %begin, %k1 : index
+              %left = lacis.read %a[%i, %at] : tensor<?x?xbf16> -> bf16
+              %right = lacis.read %b[%at, %j] : tensor<?x?xbf16> -> bf16
+              %one = arith.extf %left : bf16 to f32
+              %other = arith.extf %right : bf16 to f32
+              %product = arith.mulf %one, %other : f32
+              %next = arith.addf %carry, %product : f32
+              %isFirst = arith.cmpi slt, %k1, %c32 : index
+              %chosen = arith.select %isFirst, %next, %carry : f32
+              %guarded = scf.if %isFirst -> (f32) {
+                scf.yield %next : f32
+              } else {
+                scf.yield %carry : f32
+              }
+              %isThere = arith.cmpi slt, %at, %k : index
+              %inside = arith.select %isThere, %next, %carry : f32
+              lacis.yield %next : f32
+            } reduce<add> tensorize<depth>
+            lacis.yield %more : f32
+          } pipeline<2> reduce<add>
+          lacis.write %sum to %out[%i, %j] : f32 to tensor<?x?xf32>
+          lacis.yield
+        } tensorize<columns>
+        lacis.yield
+      } tensorize<rows>
+      lacis.yield
+    } bind<warpgroup>
+    lacis.yield
+  } bind<block.x>
+  return
+}
