@@ -3,11 +3,17 @@
 // RUN: sed 's/iter(%carry = %acc)/iter(%carry = %before)/' %s | not lacis-opt - -lacis-form-tiles 2>&1 | FileCheck %s --check-prefix=REFUSED
 // RUN: sed 's/lacis.yield %next/lacis.yield %chosen/' %s | not lacis-opt - -lacis-form-tiles 2>&1 | FileCheck %s --check-prefix=REFUSED
 // RUN: sed 's/lacis.yield %next/lacis.yield %guarded/' %s | not lacis-opt - -lacis-form-tiles 2>&1 | FileCheck %s --check-prefix=REFUSED
+// RUN: sed 's/arith.extf %left/arith.extf %right/' %s | not lacis-opt - -lacis-form-tiles 2>&1 | FileCheck %s --check-prefix=OTHER
+// RUN: sed 's/mulf %one, /mulf %first, /' %s | lacis-opt - -lacis-form-tiles | FileCheck %s --check-prefixes=MAPPED,CHECK
 // RUN: sed 's/lacis.yield %next/lacis.yield %inside/' %s | lacis-opt - -lacis-form-tiles | FileCheck %s
 
 // A tile is one product. What a round adds before that, and a condition on its elements, would be lost; where an axis has
-// ended a factor is 0 anyway.
+// ended a factor is 0 anyway. What is refused later has made half of its tiles, which still take numbers of the nest.
+// MAPPED:  lacis.map
+// MAPPED:    arith.cmpi slt, %{{.*}}, %c32
+// MAPPED:    arith.select
 // CHECK:   lacis.mma
+// OTHER: error: tiles: 'k1' is no statement of a tile
 // REFUSED: error: tiles: a round of a tile's sum adds one product or number, and that always: not another before it, nor under a condition but that of an axis' end or of padding
 func.func @half_of_the_depth(%a: tensor<?x?xbf16> {lacis.name = "a", lacis.axes = ["i", "k"], lacis.staged = "shared"},
                              %b: tensor<?x?xbf16> {lacis.name = "b", lacis.axes = ["k", "j"], lacis.staged = "shared"},
@@ -32,9 +38,10 @@ func.func @half_of_the_depth(%a: tensor<?x?xbf16> {lacis.name = "a", lacis.axes 
               %right = lacis.read %b[%at, %j] : tensor<?x?xbf16> -> bf16
               %one = arith.extf %left : bf16 to f32
               %other = arith.extf %right : bf16 to f32
+              %isFirst = arith.cmpi slt, %k1, %c32 : index
+              %first = arith.select %isFirst, %one, %zero : f32
               %product = arith.mulf %one, %other : f32
               %next = arith.addf %carry, %product : f32
-              %isFirst = arith.cmpi slt, %k1, %c32 : index
               %chosen = arith.select %isFirst, %next, %carry : f32
               %guarded = scf.if %isFirst -> (f32) {
                 scf.yield %next : f32

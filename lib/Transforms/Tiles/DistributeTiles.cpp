@@ -5,6 +5,7 @@
 #include "DistributeTiles.h"
 
 #include "TileBody.h"
+#include "TileNest.h"
 #include "TileVariance.h"
 #include "lacis/Dialect/Lacis/IR/Follows.h"
 #include "lacis/Dialect/Lacis/IR/NestFacts.h"
@@ -28,7 +29,7 @@ namespace {
 class DistributeTiles : TileBody {
 public:
   explicit DistributeTiles(TileBody body) : TileBody(std::move(body)), loc(outer.getLoc()) {}
-  LoopOpInterface run();
+  FailureOr<LoopOpInterface> run();
 
 private:
   /// The loops of one statement, in which numbers of the nest are made again.
@@ -345,7 +346,7 @@ void DistributeTiles::finish(OpBuilder &b) {
   forEachPart(other, [&] { finishWith(other, otherwise); });
 }
 
-LoopOpInterface DistributeTiles::run() {
+FailureOr<LoopOpInterface> DistributeTiles::run() {
   hoist();
   OpBuilder b(outer);
   Statement all{b, {}, {}, numbers};
@@ -354,7 +355,8 @@ LoopOpInterface DistributeTiles::run() {
   forEachPart(b, [&] { begin(b); });
   LoopOpInterface round = makeRounds(b);
   finish(b);
-  outer.erase();
+  if (failed(eraseReplaced(outer, depth ? depth : sum)))
+    return failure();
   return round;
 }
 

@@ -12,6 +12,7 @@
 #include "StatementRounds.h"
 #include "StepTiles.h"
 #include "TileFactors.h"
+#include "TileNest.h"
 #include "TileVectors.h"
 #include "TileVersions.h"
 #include "lacis/Dialect/Lacis/IR/Follows.h"
@@ -350,8 +351,7 @@ LogicalResult StatementRoles::run() {
   auto [consumer, second] = region(roles.getConsumer(), apart == 1 ? 1 : 2);
   if (failed(produce(producer, first)) || failed(consume(consumer, second)))
     return failure();
-  items.outermost()->erase();
-  return success();
+  return eraseReplaced(items.outermost(), round);
 }
 
 LevelLoopOp lacis::roundOfStatements(func::FuncOp function) {

@@ -202,7 +202,8 @@ Value TileMaps::compute(OpBuilder &b, Value value) {
     return done;
   Operation *op = value.getDefiningOp();
   Value made;
-  if (auto place = value.getType().isIndex() ? variance.placeOf(value) : std::nullopt) { // a map is handed whole coordinates
+  auto place = value.getType().isIndex() ? variance.placeOf(value) : std::nullopt;
+  if (place && place->coordinate) { // a map is handed whole coordinates
     made = inner.lookup(place->coordinate);
   } else if (isa<math::ExpOp>(op)) {
     made = powerOfTwo(b, op);

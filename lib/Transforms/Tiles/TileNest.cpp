@@ -3,6 +3,7 @@
 /// Reads the marks of a nest that is to become tiles.
 #include "TileNest.h"
 
+#include "TileStatements.h"
 #include "lacis/Dialect/Lacis/IR/NestFacts.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -257,12 +258,48 @@ FailureOr<TileNest> lacis::readTileNest(func::FuncOp function) {
   return nest;
 }
 
-void lacis::eraseNest(TileNest &nest) {
+/// Erases a number that nothing needs, behind those that take it; false where one is needed.
+static bool eraseUnneeded(Operation *op) {
+  if (!isPure(op) || op->getNumRegions() != 0 || op->hasTrait<OpTrait::IsTerminator>())
+    return false;
+  while (!op->use_empty())
+    if (!eraseUnneeded(*op->user_begin()))
+      return false;
+  op->erase();
+  return true;
+}
+
+LogicalResult lacis::eraseReplaced(Operation *nest, Operation *statement) {
+  auto outside = [&](Value value) {
+    auto found = llvm::find_if(value.getUsers(), [&](Operation *user) { return !nest->isAncestor(user); });
+    return found == value.user_end() ? nullptr : *found;
+  };
+  auto isTaken = [&](Value value) {
+    while (Operation *user = outside(value))
+      if (!eraseUnneeded(user))
+        return true;
+    return false;
+  };
+  WalkResult found = nest->walk([&](Block *block) {
+    bool isAny = llvm::any_of(block->getArguments(), isTaken);
+    for (Operation &op : *block)
+      isAny |= llvm::any_of(op.getResults(), isTaken);
+    return isAny ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (found.wasInterrupted())
+    return refuseStatement(statement);
+  nest->erase();
+  return success();
+}
+
+LogicalResult lacis::eraseNest(TileNest &nest, Operation *statement) {
   auto function = nest.top->getParentOfType<func::FuncOp>();
-  nest.top.erase();
+  if (failed(eraseReplaced(nest.top, statement)))
+    return failure();
   for (unsigned argument = 0; argument < function.getNumArguments(); ++argument)
     function.removeArgAttr(argument, "lacis.regroup");
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
     if (op.use_empty() && isPure(&op) && !op.hasTrait<OpTrait::IsTerminator>())
       op.erase();
+  return success();
 }

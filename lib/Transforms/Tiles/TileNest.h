@@ -64,8 +64,10 @@ struct TileNest {
   }
 };
 
-/// The nest goes, with its layout's mark and all that it alone has used.
-void eraseNest(TileNest &nest);
+/// Erases a nest that others stand for; refuses the statement where they still take a number of it: one place of a tile.
+llvm::LogicalResult eraseReplaced(mlir::Operation *nest, mlir::Operation *statement);
+/// The nest goes so, with its layout's mark and all that it alone has used.
+llvm::LogicalResult eraseNest(TileNest &nest, mlir::Operation *statement);
 /// The marks of such a nest, or an error that says which one is missing.
 llvm::FailureOr<TileNest> readTileNest(mlir::func::FuncOp function);
 
