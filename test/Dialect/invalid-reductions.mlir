@@ -78,3 +78,20 @@ func.func @word(%n: index, %x: f32) {
 
 // expected-error @below {{'lacis.reduce' is a '#lacis.reduction'; got "add"}}
 func.func private @reduce() attributes {lacis.reduce = "add"}
+
+// -----
+
+// A result within what makes it: the reduction is looked for before anybody verifies that.
+func.func @own(%n: index, %x: f32, %c: i1) {
+  %0 = lacis.loop "i" %i to %n iter(%before = %x) -> (f32) {
+    // expected-note @below {{operand defined here}}
+    %next = scf.if %c -> (f32) {
+      // expected-error @below {{operand #0 does not dominate this use}}
+      scf.yield %next : f32
+    } else {
+      scf.yield %before : f32
+    }
+    lacis.yield %next : f32
+  }
+  return
+}

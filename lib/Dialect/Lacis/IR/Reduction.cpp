@@ -7,6 +7,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -94,7 +95,10 @@ static Value carriedIn(Region &region, unsigned number, unsigned count) {
 
 std::optional<Combination> lacis::combinationOf(Value next, Value carried) {
   Combination found;
+  llvm::SmallPtrSet<Operation *, 8> seen; // a text may say that a result makes itself: it is verified later
   while (Operation *op = next ? next.getDefiningOp() : nullptr) {
+    if (!seen.insert(op).second)
+      return std::nullopt;
     unsigned result = cast<OpResult>(next).getResultNumber(), count = op->getNumResults();
     if (isa<LoopOp, LevelLoopOp>(op) && op->getNumRegions() == 1) {
       found.isOnly &= op->getNumOperands() > count && op->getOperands().take_back(count)[result] == carried;
