@@ -154,13 +154,11 @@ LogicalResult TileBody::findRounds() {
   return checkAdded();
 }
 
-/// What is added besides, or under a condition, would be lost.
+/// What is added besides would be lost.
 LogicalResult TileBody::checkAdded() {
-  std::optional<Combination> added = combinationOf(sum);
-  if (depth ? factorsOf(sum) != nullptr : added && added->conditions.empty())
+  if (depth ? factorsOf(sum) != nullptr : combinationOf(sum).has_value())
     return success();
-  return sum->emitError("tiles: a round of a tile's sum adds one product or number, and that always: not another before it, nor "
-                        "under a condition but that of an axis' end or of padding");
+  return sum->emitError("tiles: a round of a tile's sum adds one product or number, and no other before it");
 }
 
 FailureOr<TileBody> TileBody::read(Operation *nest) {

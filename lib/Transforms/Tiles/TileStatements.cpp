@@ -235,7 +235,7 @@ LogicalResult TileStatements::reduce(OpBuilder &b, LoopOp loop) {
     return multiply(b, loop, *product);
   bool isSum = kind == Reduction::Add;
   bool isOfRows = llvm::all_of(variance.of(loop.getResult(0)), [&](Value along) { return along == row; });
-  if (!isOfRows || !(isSum || kind == Reduction::Max) || !round->conditions.empty())
+  if (!isOfRows || !(isSum || kind == Reduction::Max))
     return refuseStatement(loop);
   int64_t parts = isSum ? partsOfState(loop, [&](Value tensor) { return states.lookup(tensor); }) : 1;
   FailureOr<Value> whole = tile(b, round->added, loop.getCoordinate(), loc);

@@ -3,9 +3,7 @@
 /// What loops bring together: recorded where a loop is made, and what it means for values.
 #include "lacis/Dialect/Lacis/IR/Reduction.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -106,11 +104,9 @@ std::optional<Combination> lacis::combinationOf(Value next, Value carried) {
       next = yielded(*op, 0, result);
     } else if (isa<scf::IfOp>(op)) {
       found.isOnly &= yielded(*op, 1, result) == carried;
-      found.conditions.push_back(op->getOperand(0));
       next = yielded(*op, 0, result);
     } else if (isa<arith::SelectOp>(op) && op->getNumOperands() == 3) {
       found.isOnly &= op->getOperand(2) == carried;
-      found.conditions.push_back(op->getOperand(0));
       next = op->getOperand(1);
     } else {
       if (op->getNumOperands() != 2 || !llvm::is_contained(op->getOperands(), carried))
@@ -127,49 +123,11 @@ std::optional<Combination> lacis::combinationOf(Operation *loop) {
   return found && found->isOnly ? found : std::nullopt;
 }
 
-/// The letter of an axis of an argument that has names for its axes, or null.
-static Attribute letterOf(Value tensor, unsigned axis) {
-  auto argument = dyn_cast<BlockArgument>(tensor);
-  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
-  auto axes = function ? function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "lacis.axes") : ArrayAttr();
-  return axes && axis < axes.size() ? axes[axis] : Attribute();
-}
-
-/// Is it the size of this axis, or of another one of its letter?
-static bool isSizeOf(tensor::DimOp size, Value tensor, unsigned axis) {
-  std::optional<int64_t> own = size.getConstantIndex();
-  Attribute letter = letterOf(tensor, axis);
-  return own && ((size.getSource() == tensor && *own == axis) || (letter && letter == letterOf(size.getSource(), *own)));
-}
-
-/// Where the condition does not hold a factor is 0: its place is padding of a stored block, or behind the end of an axis.
-static bool saysWhatIsZero(Value condition, ValueRange factors) {
-  if (auto both = condition.getDefiningOp<arith::AndIOp>())
-    return saysWhatIsZero(both.getLhs(), factors) && saysWhatIsZero(both.getRhs(), factors);
-  auto entry = condition.getDefiningOp<EntryOp>();
-  auto end = condition.getDefiningOp<arith::CmpIOp>();
-  auto size = end ? end.getRhs().getDefiningOp<tensor::DimOp>() : tensor::DimOp();
-  bool isBelow = size && end.getPredicate() == arith::CmpIPredicate::slt;
-  return llvm::any_of(factors, [&](Value factor) {
-    auto wide = factor.getDefiningOp<arith::ExtFOp>();
-    Operation *from = (wide ? wide.getIn() : factor).getDefiningOp();
-    if (auto value = dyn_cast_or_null<ValueOp>(from); value && entry)
-      return value.getTensor() == entry.getTensor() && value.getPosition() == entry.getPosition();
-    auto read = dyn_cast_or_null<ReadOp>(from);
-    for (unsigned number = 0; read && isBelow && number < read.getIndices().size(); ++number)
-      if (read.getIndices()[number] == end.getLhs() && isSizeOf(size, read.getTensor(), number))
-        return true;
-    return false;
-  });
-}
-
 arith::MulFOp lacis::factorsOf(Operation *loop) {
   std::optional<Combination> sum;
   if (reductionOf(loop) == Reduction::Add)
     sum = combinationOf(loop);
-  auto product = sum ? sum->added.getDefiningOp<arith::MulFOp>() : arith::MulFOp();
-  auto isZero = [&](Value condition) { return saysWhatIsZero(condition, product->getOperands()); };
-  return product && llvm::all_of(sum->conditions, isZero) ? product : arith::MulFOp();
+  return sum ? sum->added.getDefiningOp<arith::MulFOp>() : arith::MulFOp();
 }
 
 namespace {
