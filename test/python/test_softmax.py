@@ -71,6 +71,8 @@ def test_a_compiled_product_takes_the_shared_pattern(monkeypatch):
         q, k = torch.randn(heads, I, D), torch.randn(heads, J, D)
         found = kernel(pattern, q, k)
         assert found.pattern is pattern.batched([heads], "h") and (answers[-1] is not None) == ready
+        expected = lacis.einsum("ij,hid,hjd->hij", pattern, q, k, target="eager")
+        torch.testing.assert_close(found.values, expected.values)
         torch.testing.assert_close(found.to_dense(), torch.einsum("hid,hjd->hij", q, k) * kept)
 
     with torch.no_grad():
