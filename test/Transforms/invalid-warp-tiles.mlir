@@ -8,6 +8,7 @@
 // RUN: sed 's/at %row (/at %i (/' %s | %{form} --check-prefix=BOUNDS
 // RUN: sed 's/.s = lacis.level_loop/lacis.write %zero to %y[%b, %i] : f32 to tensor<?x?xf32> &/' %s | %{form} --check-prefix=WRITES
 // RUN: sed 's/lacis.yield \(.t\) : f32/%u = arith.addf \1, \1 : f32 lacis.yield %u : f32/' %s | %{form} --check-prefix=SUMS
+// RUN: sed 's/lacis.yield \(.sum\) : f32/%few = arith.cmpi slt, %j1, %n : index %u = arith.select %few, \1, %acc : f32 lacis.yield %u : f32/' %s | %{form} --check-prefix=SUMS
 // RUN: sed 's/lacis.write \(.s\)/%u = lacis.loop "k" %k to %c16 iter(%o = \1) -> (f32) { %z = arith.addf %o, %o : f32 lacis.yield %z : f32 } lacis.write %u/' %s | %{form} --check-prefix=BESIDE
 // RUN: sed 's/.s = lacis.level_loop/%both = arith.addi %i, %b : index %in = arith.cmpi slt, %both, %n : index scf.if %in { &/; s/lacis.write .*/& }/' %s | %{form} --check-prefix=GUARDS
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: lacis-opt %s -lacis-form-tiles | FileCheck %s
+// RUN: sed 's/lacis.yield \(.e\)/%below = arith.cmpi slt, %i, %j : index %u = arith.select %below, \1, %c : f32 lacis.yield %u/' %s | not lacis-opt - -lacis-form-tiles 2>&1 | FileCheck %s --check-prefix=CONDITION
 
 // Elements of an operand at rows and columns are loaded beside the product, and added when it is complete.
+// CONDITION: error: tiles: 'd' is no statement of a tile
 // CHECK-LABEL: func.func @elements(
 // CHECK:         lacis.roles
 // CHECK:           %[[SUM:.*]] = lacis.mma

@@ -3,6 +3,7 @@
 /// Reads the loops of a warp's tile: how many there are, what guards them, and what they multiply.
 #include "WarpTile.h"
 
+#include "../Tiles/TileGuards.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
 
@@ -103,10 +104,11 @@ static bool isHandedOn(WarpTile &tile) {
   return tile.sum->getNumResults() == 1;
 }
 
-/// What an instruction multiplies: elements of a half type, however they are computed.
+/// What an instruction multiplies: elements of a half type, however they are computed. Padding of stored blocks is 0.
 static LogicalResult readFactors(WarpTile &tile) {
   arith::MulFOp product = factorsOf(tile.depth);
-  if (!product || !isHandedOn(tile))
+  auto isPadding = [&](Value condition) { return condition.getDefiningOp<EntryOp>() && isZeroWithout(condition, product); };
+  if (!product || !llvm::all_of(combinationOf(tile.depth)->conditions, isPadding) || !isHandedOn(tile))
     return tile.refuse("sum products of two factors, and nothing else");
   tile.start = startOf(tile.sum);
   tile.left = behindCast(product.getLhs());

@@ -3,6 +3,7 @@
 /// What stands in the loops of a tile.
 #include "TileBody.h"
 
+#include "TileGuards.h"
 #include "TileVariance.h"
 #include "lacis/Dialect/Lacis/IR/Follows.h"
 #include "lacis/Dialect/Lacis/IR/Reduction.h"
@@ -30,8 +31,8 @@ bool TileBody::isOfParts(Value value) {
 void TileBody::addCondition(Value condition) {
   if (!isOfTile(condition))
     conditions.push_back(condition);
-  else if (isOfParts(condition))
-    partConditions.push_back(condition);
+  else
+    (isOfParts(condition) ? partConditions : ends).push_back(condition);
 }
 
 static bool isGuard(scf::IfOp guard) { return guard.getNumResults() == 0 && !guard.elseBlock(); }
@@ -93,8 +94,7 @@ TileBody::Store TileBody::storeOf(Operation *op) {
     if (failed(inside))
       return {};
     bool isEnd = isOfTile(guard.getCondition()) && !isOfParts(guard.getCondition());
-    if (!isEnd)
-      found.conditions.push_back(guard.getCondition());
+    (isEnd ? ends : found.conditions).push_back(guard.getCondition());
     found.op = *inside;
   }
   return found;
@@ -154,11 +154,29 @@ LogicalResult TileBody::findRounds() {
   return checkAdded();
 }
 
-/// What is added besides would be lost.
+/// What is added besides, or not always, would be lost.
 LogicalResult TileBody::checkAdded() {
-  if (depth ? factorsOf(sum) != nullptr : combinationOf(sum).has_value())
-    return success();
-  return sum->emitError("tiles: a round of a tile's sum adds one product or number, and no other before it");
+  std::optional<Combination> added = combinationOf(sum);
+  if (depth ? !factorsOf(sum) : !added)
+    return sum->emitError("tiles: a round of a tile's sum adds one product or number, and no other before it");
+  for (Value condition : added->conditions)
+    if (!isZeroWithout(condition, added->added))
+      return emitError(condition.getLoc(), "tiles: a tile adds the products of all its rounds; this condition leaves some out "
+                                           "that are not behind the end of an axis");
+  return success();
+}
+
+/// A condition that differs within the tile would be lost, too.
+LogicalResult TileBody::checkEnds() {
+  auto leavesOut = [&](Value condition, Operation *op) {
+    auto write = dyn_cast_if_present<WriteOp>(op);
+    return write ? isOutsideWithout(condition, write) : !op || isZeroWithout(condition, combinationOf(sum)->added);
+  };
+  for (Value condition : ends)
+    if (!leavesOut(condition, store.op) || !leavesOut(condition, otherwise.op))
+      return emitError(condition.getLoc(), "tiles: all of a tile is stored; this condition leaves places out that are not behind "
+                                           "the end of an axis");
+  return success();
 }
 
 FailureOr<TileBody> TileBody::read(Operation *nest) {
@@ -176,5 +194,6 @@ FailureOr<TileBody> TileBody::read(Operation *nest) {
   found.outer = rows[0]->isAncestor(columns[0]) ? rows[0] : columns[0];
   if (auto around = dyn_cast<LoopOp>(found.outer->getParentOp()); around && around.getJam() && around.getTrip())
     found.parts = found.outer = around;
-  return failed(found.openGuards()) || failed(found.findSum()) ? FailureOr<TileBody>() : FailureOr<TileBody>(found);
+  bool isTile = succeeded(found.openGuards()) && succeeded(found.findSum()) && succeeded(found.checkEnds());
+  return isTile ? FailureOr<TileBody>(found) : FailureOr<TileBody>();
 }

@@ -33,6 +33,8 @@ struct TileBody {
   bool isOfTile(mlir::Value value);
 
 private:
+  llvm::SmallVector<mlir::Value> ends; // conditions that differ from place to place of the tile
+
   LoopOp inner() { return tile[0]->isAncestor(tile[1]) ? tile[1] : tile[0]; }
   bool isOfParts(mlir::Value value);
   void addCondition(mlir::Value condition);
@@ -43,6 +45,7 @@ private:
   llvm::LogicalResult findSum();
   llvm::LogicalResult findRounds();
   llvm::LogicalResult checkAdded();
+  llvm::LogicalResult checkEnds();
 };
 
 } // namespace lacis

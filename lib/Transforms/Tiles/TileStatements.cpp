@@ -5,6 +5,7 @@
 
 #include "KeptTiles.h"
 #include "TileFactors.h"
+#include "TileGuards.h"
 #include "TileVectors.h"
 #include "lacis/Dialect/Lacis/IR/Follows.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
@@ -227,7 +228,8 @@ LogicalResult TileStatements::reduce(OpBuilder &b, LoopOp loop) {
   Location loc = loop.getLoc();
   std::optional<Reduction> kind = reductionOf(loop);
   std::optional<Combination> round = kind ? combinationOf(loop) : std::nullopt;
-  if (!round)
+  auto isNeeded = [&](Value condition) { return !isZeroWithout(condition, round->added); };
+  if (!round || llvm::any_of(round->conditions, isNeeded))
     return refuseStatement(loop);
   if (failed(emitBlock(b, *loop.getBlock())))
     return failure();
@@ -235,7 +237,7 @@ LogicalResult TileStatements::reduce(OpBuilder &b, LoopOp loop) {
     return multiply(b, loop, *product);
   bool isSum = kind == Reduction::Add;
   bool isOfRows = llvm::all_of(variance.of(loop.getResult(0)), [&](Value along) { return along == row; });
-  if (!isOfRows || !(isSum || kind == Reduction::Max))
+  if (!isOfRows || !(isSum || (kind == Reduction::Max && round->conditions.empty())))
     return refuseStatement(loop);
   int64_t parts = isSum ? partsOfState(loop, [&](Value tensor) { return states.lookup(tensor); }) : 1;
   FailureOr<Value> whole = tile(b, round->added, loop.getCoordinate(), loc);

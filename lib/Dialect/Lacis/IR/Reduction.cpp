@@ -104,9 +104,11 @@ std::optional<Combination> lacis::combinationOf(Value next, Value carried) {
       next = yielded(*op, 0, result);
     } else if (isa<scf::IfOp>(op)) {
       found.isOnly &= yielded(*op, 1, result) == carried;
+      found.conditions.push_back(op->getOperand(0));
       next = yielded(*op, 0, result);
     } else if (isa<arith::SelectOp>(op) && op->getNumOperands() == 3) {
       found.isOnly &= op->getOperand(2) == carried;
+      found.conditions.push_back(op->getOperand(0));
       next = op->getOperand(1);
     } else {
       if (op->getNumOperands() != 2 || !llvm::is_contained(op->getOperands(), carried))

@@ -24,6 +24,7 @@ bool isNeutral(Reduction kind, mlir::Value value);
 struct Combination {
   mlir::Operation *op = nullptr;
   mlir::Value added = {};
+  llvm::SmallVector<mlir::Value> conditions = {}; // under which it does
   bool isOnly = true; // no other one does: before an inner loop, or on the other side of a condition
   /// What the operation does; nothing where it is none that loops record.
   std::optional<Reduction> kind() const;
@@ -35,7 +36,7 @@ std::optional<Combination> combinationOf(mlir::Value next, mlir::Value carried);
 /// That of the innermost rounds of a loop that carries one value; nothing where several operations bring values to it.
 std::optional<Combination> combinationOf(mlir::Operation *loop);
 
-/// The two factors of what each round of a loop adds to its sum, or null.
+/// The two factors of what each round of a loop adds to its sum, under conditions or always; or null.
 mlir::arith::MulFOp factorsOf(mlir::Operation *loop);
 
 /// What the body of a loop with so many carried values, which a text does not say, does with all of them.
