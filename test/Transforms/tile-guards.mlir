@@ -7,6 +7,7 @@
 // RUN: sed 's/slt, %at, %end/slt, %at, %c32/' %s | %{form} --check-prefix=ROUNDS
 // RUN: sed 's/slt, %at, %end/slt, %at, %never/' %s | %{form} --check-prefix=ROUNDS
 // RUN: sed 's/slt, %at, %end/slt, %i, %at/' %s | %{form} --check-prefix=ROUNDS
+// RUN: sed 's/tensor.dim %b, %c2/tensor.dim %b, %never/' %s | %{form} --check-prefix=PLACES
 // RUN: sed 's/slt, %j, %columns/slt, %j, %rows/' %s | %{form} --check-prefix=PLACES
 // RUN: sed 's/slt, %j, %columns/slt, %i, %j/' %s | %{form} --check-prefix=PLACES
 // RUN: sed 's/slt, %j, %columns/slt, %j, %c32/' %s | %{form} --check-prefix=PLACES

@@ -55,8 +55,8 @@ static Attribute letterOf(Value size) {
   auto argument = dim ? dyn_cast<BlockArgument>(dim.getSource()) : BlockArgument();
   auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
   auto letters = function ? function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "lacis.axes") : ArrayAttr();
-  std::optional<int64_t> axis = dim ? dim.getConstantIndex() : std::nullopt;
-  return letters && axis && *axis < int64_t(letters.size()) ? letters[*axis] : Attribute();
+  std::optional<unsigned> axis = dim ? axisOf(dim) : std::nullopt;
+  return letters && axis && *axis < letters.size() ? letters[*axis] : Attribute();
 }
 
 /// Is `one` what `other` is, where `other` has `to` in the place of `from`?

@@ -3,6 +3,8 @@
 /// What the lowering of levels relies on, beyond what operations verify of themselves.
 #include "VerifyAccesses.h"
 
+#include "lacis/Dialect/Lacis/IR/Nest.h"
+
 using namespace mlir;
 using namespace lacis;
 
@@ -80,8 +82,7 @@ static LogicalResult verifyValue(Operation *op) {
   else if (auto write = dyn_cast<WriteOp>(op))
     isGood = isRun(write.getValue().getType(), getElementTypeOrSelf(write.getValue().getType()));
   else if (auto dim = dyn_cast<tensor::DimOp>(op))
-    isGood = dim.getConstantIndex() && *dim.getConstantIndex() >= 0 &&
-             *dim.getConstantIndex() < cast<RankedTensorType>(dim.getSource().getType()).getRank();
+    isGood = axisOf(dim).has_value();
   return isGood ? success()
                 : op->emitError("'") << op->getName() << "' needs a tensor that has such elements and axes, one at a time "
                                      << "or side by side in one vector";

@@ -59,8 +59,10 @@ static std::optional<Extent> extentOf(Value number) {
   APInt known;
   if (matchPattern(number, m_ConstantInt(&known)))
     return known.isNegative() ? std::nullopt : std::optional(Extent{known.getZExtValue(), {}});
-  if (auto size = number.getDefiningOp<tensor::DimOp>(); size && size.getConstantIndex())
-    return sizeOf(size.getSource(), *size.getConstantIndex());
+  if (auto size = number.getDefiningOp<tensor::DimOp>()) {
+    std::optional<unsigned> axis = axisOf(size);
+    return axis ? std::optional(sizeOf(size.getSource(), *axis)) : std::nullopt;
+  }
   auto product = number.getDefiningOp<arith::MulIOp>();
   std::optional<Extent> one = product ? extentOf(product.getLhs()) : std::nullopt;
   std::optional<Extent> other = one ? extentOf(product.getRhs()) : std::nullopt;

@@ -282,10 +282,17 @@ SmallVector<LoopOp> Nest::mainChain() const {
   return last ? perfectChain(last) : SmallVector<LoopOp>();
 }
 
+std::optional<unsigned> lacis::axisOf(tensor::DimOp size) {
+  std::optional<int64_t> axis = size.getConstantIndex();
+  auto type = dyn_cast<RankedTensorType>(size.getSource().getType());
+  bool isThere = axis && type && *axis >= 0 && *axis < type.getRank();
+  return isThere ? std::optional(static_cast<unsigned>(*axis)) : std::nullopt;
+}
+
 /// What is recorded under `name` about the dimension of an argument.
 static std::optional<int64_t> factOf(tensor::DimOp dim, StringRef name) {
   auto argument = dyn_cast<BlockArgument>(dim.getSource());
-  auto axis = dim.getConstantIndex();
+  std::optional<unsigned> axis = axisOf(dim);
   auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : nullptr;
   if (!function || !axis)
     return std::nullopt;
@@ -310,10 +317,9 @@ std::optional<int64_t> lacis::knownSize(Value size) {
   if (auto constant = getConstantIntValue(size))
     return constant;
   if (auto dim = size.getDefiningOp<tensor::DimOp>()) {
-    auto type = cast<RankedTensorType>(dim.getSource().getType());
-    std::optional<int64_t> axis = dim.getConstantIndex();
-    bool known = axis && *axis < type.getRank() && !type.isDynamicDim(*axis);
-    return known ? std::optional(type.getDimSize(*axis)) : std::nullopt;
+    std::optional<unsigned> axis = axisOf(dim);
+    auto type = dyn_cast<RankedTensorType>(dim.getSource().getType());
+    return axis && !type.isDynamicDim(*axis) ? std::optional(type.getDimSize(*axis)) : std::nullopt;
   }
   Operation *op = size.getDefiningOp();
   if (!isa_and_nonnull<arith::MulIOp, arith::CeilDivUIOp>(op))

@@ -15,9 +15,8 @@ SmallVector<StringRef> UptoStepAttr::namedLoops() const { return {getLoop()}; }
 static std::optional<std::pair<unsigned, unsigned>> sizeOf(LoopOp loop) {
   auto dim = loop.getUpper().getDefiningOp<tensor::DimOp>();
   auto argument = dim ? dyn_cast<BlockArgument>(dim.getSource()) : BlockArgument();
-  if (!argument || !dim.getConstantIndex())
-    return std::nullopt;
-  return std::pair(argument.getArgNumber(), static_cast<unsigned>(*dim.getConstantIndex()));
+  std::optional<unsigned> axis = argument ? axisOf(dim) : std::nullopt;
+  return axis ? std::optional(std::pair(argument.getArgNumber(), *axis)) : std::nullopt;
 }
 
 static void record(func::FuncOp function, StringRef name, std::pair<unsigned, unsigned> size, int64_t most) {

@@ -7,6 +7,10 @@
 #include "lacis/Dialect/Lacis/IR/Reduction.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+namespace mlir::tensor {
+class DimOp;
+} // namespace mlir::tensor
+
 namespace lacis {
 
 /// A view of the loop nests of one function: the steps of a schedule work on it.
@@ -94,6 +98,9 @@ void passOnRaces(LoopOp from, LoopOp to);
 
 /// A mark says how the loop runs: bound, vectorised, jammed, unrolled, in work lists, or as a side of a tile.
 bool isMarked(LoopOp loop);
+
+/// The axis of its tensor that a size is of; nothing where a text names it by no constant, or names one that is not there.
+std::optional<unsigned> axisOf(mlir::tensor::DimOp size);
 
 /// A known divisor of a size: a constant itself, or the divisibility class of an argument's dimension.
 int64_t knownDivisor(mlir::Value size);
