@@ -7,6 +7,7 @@
 // RUN: sed 's/slt, %at, %end/slt, %at, %c32/' %s | %{form} --check-prefix=ROUNDS
 // RUN: sed 's/slt, %at, %end/slt, %at, %never/' %s | %{form} --check-prefix=ROUNDS
 // RUN: sed 's/slt, %at, %end/slt, %i, %at/' %s | %{form} --check-prefix=ROUNDS
+// RUN: sed 's/%g to %c1/%g to %c0/' %s | %{form} --check-prefix=NONE
 // RUN: sed 's/tensor.dim %b, %c2/tensor.dim %b, %never/' %s | %{form} --check-prefix=PLACES
 // RUN: sed 's/slt, %j, %columns/slt, %j, %rows/' %s | %{form} --check-prefix=PLACES
 // RUN: sed 's/slt, %j, %columns/slt, %i, %j/' %s | %{form} --check-prefix=PLACES
@@ -17,6 +18,7 @@
 // CHECK-LABEL: @guarded
 // CHECK:   lacis.mma
 // ROUNDS: error: tiles: a tile adds the products of all its rounds; this condition leaves some out that are not behind the end of an axis
+// NONE: error: tiles: loop 'g' is bound to 'warpgroup' and has no rounds
 // PLACES: error: tiles: all of a tile is stored; this condition leaves places out that are not behind the end of an axis
 func.func @guarded(%a: tensor<?x?x?xbf16> {lacis.name = "a", lacis.axes = ["n", "m", "i"], lacis.staged = "shared"},
                    %b: tensor<?x?x?xbf16> {lacis.name = "b", lacis.axes = ["n", "m", "j"], lacis.staged = "shared"},

@@ -90,6 +90,8 @@ LogicalResult StatementRoles::readLoops() {
   if (!groups || groups.getBind() != ParallelUnit::Warpgroup || !groups.getTrip())
     return round->emitError("tiles: no loop right around loop '")
            << round.getName() << "' is bound to blocks or to 'warpgroup'; bind the one whose rounds are rows of tiles";
+  if (*groups.getTrip() < 1)
+    return groups.emitError("tiles: loop '") << groups.getName() << "' is bound to 'warpgroup' and has no rounds";
   FailureOr<RoleItems> around = RoleItems::around(groups, round);
   if (failed(around))
     return failure();
