@@ -52,11 +52,8 @@ static std::optional<Access> accessOf(WorkspaceOp tile, Operation *user, unsigne
 /// The letter that a size is of, or null. All that has a letter has one size there: each launch sees to it.
 static Attribute letterOf(Value size) {
   auto dim = size.getDefiningOp<tensor::DimOp>();
-  auto argument = dim ? dyn_cast<BlockArgument>(dim.getSource()) : BlockArgument();
-  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
-  auto letters = function ? function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "lacis.axes") : ArrayAttr();
   std::optional<unsigned> axis = dim ? axisOf(dim) : std::nullopt;
-  return letters && axis && *axis < letters.size() ? letters[*axis] : Attribute();
+  return axis ? letterOf(dim.getSource(), *axis) : Attribute();
 }
 
 /// Is `one` what `other` is, where `other` has `to` in the place of `from`?

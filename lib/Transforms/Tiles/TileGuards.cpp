@@ -6,7 +6,6 @@
 #include "lacis/Dialect/Lacis/IR/NestFacts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 
@@ -47,11 +46,8 @@ static Extent sizeOf(Value tensor, unsigned axis) {
   auto type = cast<RankedTensorType>(tensor.getType());
   if (!type.isDynamicDim(axis))
     return {static_cast<uint64_t>(type.getDimSize(axis)), {}};
-  auto argument = dyn_cast<BlockArgument>(tensor);
-  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
-  ArrayRef<Attribute> letters = function ? axesOf(function, argument.getArgNumber()) : ArrayRef<Attribute>();
-  if (axis < letters.size())
-    return {1, {{letters[axis].getAsOpaquePointer(), 0}}};
+  if (Attribute letter = letterOf(tensor, axis))
+    return {1, {{letter.getAsOpaquePointer(), 0}}};
   return {1, {{tensor.getAsOpaquePointer(), axis}}};
 }
 

@@ -299,7 +299,7 @@ LogicalResult lacis::eraseNest(TileNest &nest, Operation *statement) {
   for (unsigned argument = 0; argument < function.getNumArguments(); ++argument)
     function.removeArgAttr(argument, "lacis.regroup");
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
-    if (op.use_empty() && isPure(&op) && !op.hasTrait<OpTrait::IsTerminator>())
+    if (isOpTriviallyDead(&op))
       op.erase();
   return success();
 }

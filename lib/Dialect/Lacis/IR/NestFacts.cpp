@@ -15,6 +15,13 @@ ArrayRef<Attribute> lacis::axesOf(func::FuncOp function, unsigned argument) {
   return axes ? axes.getValue() : ArrayRef<Attribute>();
 }
 
+Attribute lacis::letterOf(Value tensor, unsigned axis) {
+  auto argument = dyn_cast<BlockArgument>(tensor);
+  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+  ArrayRef<Attribute> letters = function ? axesOf(function, argument.getArgNumber()) : ArrayRef<Attribute>();
+  return axis < letters.size() ? letters[axis] : Attribute();
+}
+
 bool lacis::hasMarks(LoopOp nest) {
   auto stop = [](LoopOp loop) { return isMarked(loop) ? WalkResult::interrupt() : WalkResult::advance(); };
   return nest->walk(stop).wasInterrupted();

@@ -10,6 +10,8 @@ namespace lacis {
 
 /// The names of the axes of an argument of the function (`lacis.axes`).
 llvm::ArrayRef<mlir::Attribute> axesOf(mlir::func::FuncOp function, unsigned argument);
+/// The name of one of them; null of another tensor.
+mlir::Attribute letterOf(mlir::Value tensor, unsigned axis);
 /// Has a step marked a loop of the nest (`isMarked`)?
 bool hasMarks(LoopOp nest);
 /// Adds entries to the list that an attribute of the function is.
