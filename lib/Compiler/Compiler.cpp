@@ -6,10 +6,10 @@
 #include "Diagnostics.h"
 #include "FatalErrors.h"
 #include "KeptCode.h"
+#include "KeptContext.h"
 #include "StageLog.h"
 #include "TakeApart.h"
 #include "lacis/Compiler/TextCheck.h"
-#include "lacis/Dialect/Lacis/IR/Lacis.h"
 #include "lacis/Transforms/Pipeline.h"
 
 #include "mlir/IR/Verifier.h"
@@ -61,6 +61,7 @@ private:
   bool knowsStage(StringRef name) const;
   bool start();
   void runFromMLIR();
+  void giveContextBack();
   void runFromLLVM();
   bool parse();
   bool advance();
@@ -81,7 +82,7 @@ private:
   CompileResult &result;
   StageLog log;
   std::unique_ptr<Target> target;
-  std::unique_ptr<mlir::MLIRContext> context;
+  KeptContext used;
   std::unique_ptr<DiagnosticCollector> diagnostics;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   llvm::LLVMContext llvmContext;
@@ -136,22 +137,20 @@ void Compilation::run() {
     refuse(why);
     return;
   }
-  if (isLLVM())
+  if (isLLVM()) {
     runFromLLVM();
-  else
-    runFromMLIR();
+    return;
+  }
+  runFromMLIR();
+  giveContextBack();
 }
 
 //===- MLIR ---------------------------------------------------------------===//
 
 bool Compilation::parse() {
-  mlir::DialectRegistry registry;
-  registerDialects(registry);
-  target->registerDialects(registry);
-  context = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
-  context->printOpOnDiagnostic(false);
-  diagnostics = std::make_unique<DiagnosticCollector>(context.get());
-  mlir::ParserConfig config(context.get());
+  used = takeContext(*target);
+  diagnostics = std::make_unique<DiagnosticCollector>(used.context.get());
+  mlir::ParserConfig config(used.context.get());
   module = mlir::parseSourceString<mlir::ModuleOp>(text, config, options.file);
   if (module)
     return true;
@@ -167,7 +166,7 @@ bool Compilation::advance() {
     return refuse("no stage '" + stage + "', which the module's 'lacis.stage' names");
   log.record(current->name, *module);
   while (current->name != options.to && ++current != std::end(mlirStages)) {
-    mlir::PassManager pm(context.get());
+    mlir::PassManager pm(used.context.get());
     current->build(pm, targetName);
     if (mlir::failed(pm.run(*module)))
       return refuseReported(current->name);
@@ -177,7 +176,7 @@ bool Compilation::advance() {
 }
 
 std::unique_ptr<llvm::Module> Compilation::toLLVM(mlir::ModuleOp piece) {
-  mlir::PassManager pm(context.get());
+  mlir::PassManager pm(used.context.get());
   target->addPasses(pm);
   if (mlir::failed(pm.run(piece))) {
     refuseReported("convert");
@@ -224,6 +223,15 @@ void Compilation::runFromMLIR() {
     refuse(record.takeError());
   else if (translate() && optimise())
     finish(*record);
+}
+
+/// Of a compilation that was refused nothing is kept.
+void Compilation::giveContextBack() {
+  if (result.status != CompileStatus::Done)
+    return;
+  module = {};
+  diagnostics.reset();
+  keepContext(std::move(used));
 }
 
 //===- LLVM ---------------------------------------------------------------===//

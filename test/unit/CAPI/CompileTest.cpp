@@ -168,6 +168,32 @@ TEST(Compile, ThreadsDoNotMeet) {
     EXPECT_EQ(artifact, expected);
 }
 
+/// Threads change targets and are refused in between, more often than a context is used.
+TEST(Compile, KeptContextsCarryNothingOver) {
+  const char *all = R"({"stages": true})";
+  std::string own = twoFunctions(1);
+  const char *kernels[][2] = {{own.c_str(), "cpu"}, {kernel, "cuda:sm_80"}, {kernel, "cuda:sm_90a"}};
+  auto one = [&](size_t n) { return compile(kernels[n % 3][0], kernels[n % 3][1], all); };
+  std::vector<Outcome> expected;
+  for (size_t n = 0; n < std::size(kernels); ++n)
+    expected.push_back(one(n));
+  std::vector<std::thread> threads;
+  std::vector<size_t> wrong(4);
+  for (size_t thread = 0; thread < wrong.size(); ++thread)
+    threads.emplace_back([&, thread] {
+      for (size_t n = thread; n < thread + 100; ++n) {
+        bool isRefused = compile("func.func @f() { lacis.none }", "cuda:sm_80", all).status == LACIS_REFUSED;
+        Outcome found = one(n);
+        const Outcome &first = expected[n % 3];
+        bool isSame = found.stages == first.stages && found.artifact == first.artifact;
+        wrong[thread] += !isRefused || found.status != LACIS_DONE || !isSame;
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(wrong, std::vector<size_t>(4));
+}
+
 TEST(Compile, ThisBuildHasAName) {
   EXPECT_TRUE(contains(lacis_compiler_fingerprint(), "-llvm-22."));
   EXPECT_FALSE(contains(lacis_compiler_fingerprint(), "unknown"));
