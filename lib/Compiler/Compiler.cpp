@@ -225,7 +225,7 @@ void Compilation::runFromMLIR() {
     finish(*record);
 }
 
-/// Of a compilation that was refused nothing is kept.
+/// Keeps the context for others; one in which a text was refused is dropped, for its passes have stopped anywhere.
 void Compilation::giveContextBack() {
   if (result.status != CompileStatus::Done)
     return;

@@ -12,8 +12,8 @@ using namespace lacis;
 namespace {
 
 struct Kept {
-  static constexpr size_t most = 4;        // contexts, 1 MB each; more threads than that seldom compile at once
-  static constexpr unsigned mostUses = 64; // a context never forgets an attribute: some 10 KB of each text
+  static constexpr size_t most = 4;        // contexts, 3 MB each; more threads than that seldom compile at once
+  static constexpr unsigned mostUses = 64; // a context never forgets an attribute: some 30 KB of each text
   std::mutex mutex;
   std::vector<KeptContext> contexts;
 };
