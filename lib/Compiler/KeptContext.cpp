@@ -48,11 +48,11 @@ KeptContext lacis::takeContext(const Target &target) {
 void lacis::keepContext(KeptContext used) {
   if (++used.uses == Kept::mostUses)
     return;
-  std::vector<KeptContext> outlived; // destroyed behind the lock
+  KeptContext oldest; // destroyed behind the lock
   std::lock_guard<std::mutex> lock(kept().mutex);
   auto &contexts = kept().contexts;
   if (contexts.size() == Kept::most) {
-    outlived.push_back(std::move(contexts.front()));
+    oldest = std::move(contexts.front());
     contexts.erase(contexts.begin());
   }
   contexts.push_back(std::move(used));

@@ -49,9 +49,8 @@ static std::string objectionToTypes(BlockArgument one, BlockArgument other, Bloc
 /// axes from `first` on are those along which lines may lie.
 static std::string objectionToLines(func::FuncOp function, BlockArgument operand, unsigned first) {
   constexpr int64_t chunkBits = 128;
-  auto letters = function.getArgAttrOfType<ArrayAttr>(operand.getArgNumber(), "lacis.axes");
   int64_t chunk = chunkBits / getElementTypeOrSelf(operand).getIntOrFloatBitWidth();
-  for (Attribute letter : letters.getValue().drop_front(first))
+  for (Attribute letter : axesOf(function, operand.getArgNumber()).drop_front(first))
     if (divisorOf(function, letter) % chunk != 0)
       return ("the size of '" + cast<StringAttr>(letter).getValue() + "' is no multiple of " + llvm::Twine(chunk) +
               ", and rows are copied in chunks of 16 bytes")

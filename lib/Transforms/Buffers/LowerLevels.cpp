@@ -6,7 +6,7 @@
 #include "TensorTable.h"
 #include "TileCoordinates.h"
 #include "VerifyAccesses.h"
-#include "lacis/Dialect/Lacis/IR/Nest.h"
+#include "lacis/Dialect/Lacis/IR/NestFacts.h"
 
 namespace lacis {
 #define GEN_PASS_DEF_LACISLOWERLEVELS
@@ -74,18 +74,15 @@ ArrayAttr outputShape(func::FuncOp function, KernelArguments &arguments) {
   unsigned last = function.getNumArguments() - 1;
   if (auto pattern = function.getArgAttrOfType<IntegerAttr>(last, "lacis.sample"))
     return sampledShape(function, arguments, pattern.getInt());
-  auto axesOf = [&](unsigned argument) { return function.getArgAttrOfType<ArrayAttr>(argument, "lacis.axes"); };
   unsigned output = function.getNumArguments() - 1;
   SmallVector<Attribute> shape;
-  for (Attribute letter : axesOf(output))
+  for (Attribute letter : axesOf(function, output))
     for (unsigned argument = 0; argument < output; ++argument) {
-      if (!axesOf(argument))
-        continue; // nobody reads it
-      auto found = llvm::find(axesOf(argument), letter);
-      if (found == axesOf(argument).end())
+      ArrayRef<Attribute> axes = axesOf(function, argument); // none where nobody reads it
+      const Attribute *found = llvm::find(axes, letter);
+      if (found == axes.end())
         continue;
-      shape.push_back(arguments.sizeOfDim(sourceOf(function.getArgument(argument), {}),
-                                          found - axesOf(argument).begin()));
+      shape.push_back(arguments.sizeOfDim(sourceOf(function.getArgument(argument), {}), found - axes.begin()));
       break;
     }
   return b.getArrayAttr(shape);

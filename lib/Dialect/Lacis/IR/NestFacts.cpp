@@ -98,10 +98,9 @@ bool lacis::summedHas(Nest &nest, StringRef fact) {
 int64_t lacis::divisorOf(func::FuncOp function, Attribute letter) {
   int64_t divisor = 1;
   for (BlockArgument operand : function.getArguments()) {
-    auto letters = function.getArgAttrOfType<ArrayAttr>(operand.getArgNumber(), "lacis.axes");
     auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(operand.getArgNumber(), "lacis.divisible");
     auto type = dyn_cast<RankedTensorType>(operand.getType());
-    for (auto [axis, own] : llvm::enumerate(letters && type ? letters.getValue() : ArrayRef<Attribute>()))
+    for (auto [axis, own] : llvm::enumerate(type ? axesOf(function, operand.getArgNumber()) : ArrayRef<Attribute>()))
       if (own == letter)
         divisor = std::max(divisor, !type.isDynamicDim(axis) ? type.getDimSize(axis) : classes ? classes[axis] : 1);
   }
